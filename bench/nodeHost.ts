@@ -2,7 +2,7 @@
 import { Duration, Effect, Exit, Layer } from "effect"
 import * as MemoryNodeTransport from "../src/adapters/memory/MemoryNodeTransport.ts"
 import { makeTcpNodeTransport } from "../src/adapters/tcp/nodes/TcpNodeTransport.ts"
-import { NodeTransport } from "../src/application/ports/NodeTransport.ts"
+import { NodeTransport } from "../src/application/ports/Transport.ts"
 import { type Body, jsonBody } from "../src/application/ports/Body.ts"
 import { NodeLink } from "../src/application/server/nodes/NodeLink.ts"
 

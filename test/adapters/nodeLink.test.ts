@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import * as MemoryNodeTransport from "../../src/adapters/memory/MemoryNodeTransport.ts"
 import { makeTcpNodeTransport } from "../../src/adapters/tcp/nodes/TcpNodeTransport.ts"
-import { NodeTransport } from "../../src/application/ports/NodeTransport.ts"
+import { NodeTransport } from "../../src/application/ports/Transport.ts"
 import { NodeLink } from "../../src/application/server/nodes/NodeLink.ts"
 import { contract } from "./nodeLink.contract.ts"
 

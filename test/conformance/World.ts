@@ -23,13 +23,15 @@ import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { allowAll, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
-import type { NodeTransport } from "../../src/application/ports/NodeTransport.ts"
+import {
+  type NodeTransport,
+  ServedLines,
+  TransportClient,
+  type TransportServer
+} from "../../src/application/ports/Transport.ts"
 import type { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.ts"
-import { ServedLines } from "../../src/application/ports/ServedLines.ts"
-import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
-import { Limits } from "../../src/application/server/Limits.ts"
+import { Limits, ServerSettings } from "../../src/application/server/Limits.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
-import { ServerSettings } from "../../src/application/server/ServerSettings.ts"
 import { noMetrics, ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 import { type LineName, linesNamed, PROTOCOL_VERSION } from "../../src/domain/wire/lines.ts"
 import { Readiness } from "../../src/application/server/observability/Readiness.ts"

@@ -42,7 +42,7 @@ export const areas: ReadonlyArray<Area> = [
       "src/adapters/{audit,auth,bytes,credentials,log}/*.ts",
       "src/adapters/http/{AccessPolicy,checkedFetch,hostAccess}.ts",
       "src/adapters/mcp/oauth/*.ts",
-      "src/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.ts",
+      "src/adapters/redis/registry/{LocalOffices,SyncState,RegistryScripts}.ts",
       "src/adapters/socketio/{closeReasons,gate}.ts",
       "src/adapters/tcp/transport/frames.ts",
       "src/adapters/socketio/connection/{ViolationBudget,parsePacket}.ts",

@@ -5,7 +5,7 @@ import type { AdmissionRejected } from "../../application/ports/Transport.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { type Grants, Right } from "../../domain/model/Identity.ts"
 import { makeDecoder } from "../../domain/validation.ts"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../bytes/networkErrors.ts"
 import { type CredentialScheme, lasting } from "./CredentialScheme.ts"
 import {
   type InvalidJwtKey,

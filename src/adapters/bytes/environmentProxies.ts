@@ -1,5 +1,5 @@
 import type { Agent, AgentOptions } from "node:http"
-import { formatNetworkError } from "./formatNetworkError.ts"
+import { formatNetworkError } from "./networkErrors.ts"
 
 /** The proxies that an agent uses. The types of Node lack its options. */
 export const proxiesOf = (agent: Agent): AgentOptions["proxyEnv"] =>

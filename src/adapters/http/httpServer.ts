@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerOptions } from "node:http"
 import type { AddressInfo, Server as NetServer } from "node:net"
 import { devNull } from "node:os"
 import { Duration, Effect, Queue, type Scope } from "effect"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../bytes/networkErrors.ts"
 
 interface HttpServerOptions extends ServerOptions {
   readonly maxConnections: number

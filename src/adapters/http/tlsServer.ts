@@ -5,7 +5,7 @@ import type { Socket } from "node:net"
 import { createSecureContext } from "node:tls"
 import { Clock, Effect, Result, type Scope, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../bytes/networkErrors.ts"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
 import { closeServer } from "./httpServer.ts"
 

@@ -5,7 +5,7 @@ import { posix } from "node:path"
 import { Effect, type Scope } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../bytes/networkErrors.ts"
 
 /** Bytes of a path that every system takes for a socket, without the suffix of {@link temporaryPath}. */
 export const maxSocketPathBytes = 90

@@ -1,5 +1,5 @@
 import { Layer } from "effect"
-import type { NodeTransport } from "../../application/ports/NodeTransport.ts"
+import type { NodeTransport } from "../../application/ports/Transport.ts"
 import type { OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
 import * as MemoryNodeTransport from "./MemoryNodeTransport.ts"
 import * as MemoryOfficeRegistry from "./MemoryOfficeRegistry.ts"

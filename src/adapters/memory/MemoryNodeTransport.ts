@@ -1,6 +1,5 @@
 import { Effect, Layer } from "effect"
-import { NodeTransport } from "../../application/ports/NodeTransport.ts"
-import { TransportClient, TransportServer, Unreachable } from "../../application/ports/Transport.ts"
+import { NodeTransport, TransportClient, TransportServer, Unreachable } from "../../application/ports/Transport.ts"
 import * as MemoryTransport from "./MemoryTransport.ts"
 
 /** The nodes of a network, by name. */

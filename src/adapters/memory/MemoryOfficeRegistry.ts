@@ -1,14 +1,17 @@
 import { Effect, HashMap, Layer, Option, Result } from "effect"
 import type { Member, Session } from "../../domain/model/Membership.ts"
-import { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../domain/office/decideMembership.ts"
 import {
+  decide,
+  evolve,
+  type MembershipCommand,
+  type MembershipEvent,
   type Capacity,
   isComputerElsewhere,
   findComputer,
   membersOf,
   emptyMembershipState,
   type MembershipState
-} from "../../domain/office/MembershipState.ts"
+} from "../../domain/office/decideMembership.ts"
 import { sortedMembers } from "../../domain/office/OfficeReplica.ts"
 import {
   type RegistryChange,

@@ -1,7 +1,8 @@
 import { Context, Deferred, Duration, Effect, Exit, type Fiber, FiberSet, Layer, Result, Scope } from "effect"
 import { type Body, invalidBody, receivedBody } from "../../application/ports/Body.ts"
-import { ServedLines, versionsOf } from "../../application/ports/ServedLines.ts"
 import {
+  ServedLines,
+  versionsOf,
   AdmissionRejected,
   type Link,
   LinkClosed,
@@ -41,12 +42,10 @@ interface MemoryLink {
 /** Copies a body by its JSON text, as a network does: the ends share no object. */
 const copyBody = (body: Body): Body => {
   const value = Result.flatMap(body.value(), (original) => receivedBody(original).value())
-  if (Result.isFailure(value)) return invalidBody(value.failure)
-  if (value.success === undefined) return receivedBody(undefined)
-  return Result.match(body.text(), {
-    onFailure: invalidBody,
-    onSuccess: (text) => receivedBody(parseJsonOrThrow(text))
-  })
+  const copy = Result.flatMap(value, (given) =>
+    given === undefined ? Result.succeed(undefined) : Result.map(body.text(), parseJsonOrThrow)
+  )
+  return Result.match(copy, { onFailure: invalidBody, onSuccess: receivedBody })
 }
 
 interface Channel {
@@ -58,7 +57,7 @@ interface Channel {
 
 const immediateChannel: Channel = { transfer: () => Effect.void, backlog: () => 0, sentBytes: () => 0 }
 
-const makeDelayedChannel = (delay: Effect.Effect<void>, onChange: () => void): Channel => {
+const makeDelayedChannel = (delay: () => Effect.Effect<void>, onChange: () => void): Channel => {
   let inFlightBytes = 0
   let sentBytes = 0
   return {
@@ -67,7 +66,7 @@ const makeDelayedChannel = (delay: Effect.Effect<void>, onChange: () => void): C
       inFlightBytes += bytes
       onChange()
       return Effect.ensuring(
-        delay,
+        Effect.suspend(delay),
         Effect.sync(() => {
           inFlightBytes -= bytes
           sentBytes += bytes
@@ -80,17 +79,6 @@ const makeDelayedChannel = (delay: Effect.Effect<void>, onChange: () => void): C
   }
 }
 
-/** Waits for a reply. `onTimeout` gives the time to wait on, or fails. */
-const awaitReply = (
-  reply: Deferred.Deferred<Reply, LinkClosed>,
-  timeout: Duration.Duration,
-  onTimeout: () => Effect.Effect<Duration.Duration, RequestTimeout>
-): Effect.Effect<Reply, LinkClosed | RequestTimeout> =>
-  Effect.timeoutOrElse(Deferred.await(reply), {
-    duration: timeout,
-    orElse: () => Effect.flatMap(onTimeout(), (more) => awaitReply(reply, more, onTimeout))
-  })
-
 type Send = (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) => ReturnType<typeof sendError>
 
 /** Makes the requests of one end of a link. `send` passes a message to the other end, which completes the reply. */
@@ -102,14 +90,16 @@ const makeRequests = (send: Send, runFork: <A, E>(effect: Effect.Effect<A, E>) =
       const reply = Deferred.makeUnsafe<Reply, LinkClosed>()
       pendingReplies.add(reply)
       const error = send(event, body, reply)
-      const onTimeout = () => {
-        const more = extend()
-        return Duration.isZero(more) ? Effect.fail(new RequestTimeout({ timeout })) : Effect.succeed(more)
-      }
-      const replied: ReturnType<Link["request"]> =
-        error === undefined ? awaitReply(reply, timeout, onTimeout) : Effect.fail(error)
+      const awaitReply = (duration: Duration.Duration): ReturnType<Link["request"]> =>
+        Effect.timeoutOrElse(Deferred.await(reply), {
+          duration,
+          orElse: () => {
+            const more = extend()
+            return Duration.isZero(more) ? Effect.fail(new RequestTimeout({ timeout })) : awaitReply(more)
+          }
+        })
       return Effect.ensuring(
-        replied,
+        error === undefined ? awaitReply(timeout) : Effect.fail(error),
         Effect.sync(() => pendingReplies.delete(reply))
       )
     })
@@ -243,12 +233,7 @@ const make = ({ delay, idPrefix = "memory", maxMessageBytes = Number.POSITIVE_IN
       Effect.suspend(() => Effect.andThen(clientLink.markClosed(reason), serverLink.markClosed(reason)))
     const close = (reason: string) => Effect.andThen(markClosed(reason), Scope.close(serverScope, Exit.void))
     const makeChannel = (to: "member" | "server", onChange: () => void): Channel =>
-      delay === undefined
-        ? immediateChannel
-        : makeDelayedChannel(
-            Effect.suspend(() => delay(id, to)),
-            onChange
-          )
+      delay === undefined ? immediateChannel : makeDelayedChannel(() => delay(id, to), onChange)
     const inServer = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) =>
       effect.pipe(Scope.provide(serverScope), Effect.provideContext(context))
     const toMember = makeChannel("member", () => onBacklogChange(serverLink.link))

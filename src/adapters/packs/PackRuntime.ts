@@ -13,7 +13,7 @@ import {
   withProgress
 } from "./execution/runPackCode.ts"
 import { isJsonObject, type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
-import { isKnownContentBlock } from "../../domain/model/ContentBlock.ts"
+import { isKnownContentBlock } from "../../domain/model/ToolResult.ts"
 
 const isContentBlockList = (value: unknown): value is ReadonlyArray<unknown> =>
   Array.isArray(value) && value.every(isKnownContentBlock)

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Effect } from "effect"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../bytes/networkErrors.ts"
 import type { HttpReply } from "../http/messages.ts"
 import { pageErrorReply } from "./pageReplies.ts"
 

@@ -18,41 +18,23 @@ export class RedisUrlInvalid extends Data.TaggedError("RedisUrlInvalid") {
   }
 }
 
-/** What a node does after an error reply of Redis. */
-type Reaction =
-  /** This Redis cannot write now, or does not know this client: a new connection may reach another one. */
-  | "reconnect"
-  /** A new connection would get the same reply: the node tries again later. */
-  | "wait"
+/** Error replies of a Redis that cannot write now, or does not know this client: a new connection may reach another one. */
+const reconnectCodes = "CLUSTERDOWN LOADING MASTERDOWN MISCONF NOAUTH NOREPLICAS OOM READONLY WRONGPASS".split(" ")
 
-/** The codes with which Redis starts its error replies. Other errors are treated as `ERR`. */
-const reactions: { readonly [code: string]: Reaction } = {
-  CLUSTERDOWN: "reconnect",
-  LOADING: "reconnect",
-  MASTERDOWN: "reconnect",
-  MISCONF: "reconnect",
-  NOAUTH: "reconnect",
-  NOREPLICAS: "reconnect",
-  OOM: "reconnect",
-  READONLY: "reconnect",
-  WRONGPASS: "reconnect",
-  BUSY: "wait",
-  EXECABORT: "wait",
-  NOPERM: "wait",
-  TRYAGAIN: "wait",
-  UNKILLABLE: "wait",
-  // Last: older versions wrap the error of a command into that of its script.
-  ERR: "wait"
-}
+/** Those that a new connection would also get: the node tries again later. Other errors are treated as `ERR`. */
+const waitCodes = "BUSY EXECABORT NOPERM TRYAGAIN UNKILLABLE".split(" ")
 
-const codePatterns = Object.keys(reactions).map((code) => [code, new RegExp(`(?:^|[\\s-])${code} `)] as const)
+// ERR last: older versions wrap the error of a command into that of its script.
+const codePatterns = [...reconnectCodes, ...waitCodes, "ERR"].map(
+  (code) => [code, new RegExp(`(?:^|[\\s-])${code} `)] as const
+)
 
 /** The code of an error reply; `undefined` for an error of the connection. */
 const errorCodeOf = (reason: string): string | undefined =>
   codePatterns.find(([, pattern]) => pattern.test(reason))?.[0]
 
 /** True for an error reply after which all connections are replaced. */
-export const needsReconnect = (reason: string): boolean => reactions[errorCodeOf(reason) ?? ""] === "reconnect"
+export const needsReconnect = (reason: string): boolean => reconnectCodes.includes(errorCodeOf(reason) ?? "")
 
 /** Milliseconds after which a rejected command, which nothing repeats, does not keep up an outage. */
 const rejectionMemory = 60_000

@@ -3,7 +3,6 @@ import type { Socket as EngineSocket } from "engine.io"
 import * as webSockets from "ws"
 import { ListenError, type TransportServer } from "../../application/ports/Transport.ts"
 import { noMetrics, ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
-import { listen, listeningUrl } from "../http/httpServer.ts"
 import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
 import { listenOnSocket } from "../http/unixSocket.ts"
 import {
@@ -18,7 +17,13 @@ import { canSendFrames } from "./internals.ts"
 import { maxConfigurableMessageBytes } from "./limits.ts"
 import { RelayConnection } from "./relay/RelayConnection.ts"
 import { RelayEngine } from "./relay/RelayEngine.ts"
-import { makeRequestCheck, type RequestFallback, type RouteOptions, routeOwnRequests } from "./routeRequests.ts"
+import {
+  listenOnHost,
+  makeRequestCheck,
+  type RequestFallback,
+  type RouteOptions,
+  routeOwnRequests
+} from "./routeRequests.ts"
 
 /** Options of a Server with an own listener. */
 export interface RelayServerOptions extends MessageOptions, RouteOptions, KeepaliveOptions {
@@ -51,10 +56,9 @@ const unsupportedRuntime =
 
 const serve = Effect.fnUntraced(function* (options: ServeOptions, ...given: ServeArguments) {
   if (!canSendFrames(webSockets)) return yield* new ListenError({ message: unsupportedRuntime })
-  const { host = "127.0.0.1", port = 0, tls } = options
   const check = yield* makeRequestCheck(options)
   const context = yield* makeConnectionContext(options, ...given)
-  const http = yield* makeTlsServer(tls)
+  const http = yield* makeTlsServer(options.tls)
   const engine = new RelayEngine(options)
   routeOwnRequests(http, engine, check, options)
   engine.on("connection", (engineSocket: EngineSocket) => {
@@ -69,10 +73,5 @@ const serve = Effect.fnUntraced(function* (options: ServeOptions, ...given: Serv
     yield* listenOnSocket(http, options.socketPath)
     return { url: `unix:${options.socketPath}` }
   }
-  const address = yield* listen(
-    http,
-    { host, port },
-    (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
-  )
-  return { url: listeningUrl(tls === undefined ? "http" : "https", address) }
+  return yield* listenOnHost(http, options)
 })

@@ -5,13 +5,13 @@ import { Server as Engine } from "engine.io"
 import { Server as SocketIo } from "socket.io"
 import { ListenError, type TransportServer } from "../../application/ports/Transport.ts"
 import type { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
-import { listen, listeningUrl } from "../http/httpServer.ts"
+import { listeningUrl } from "../http/httpServer.ts"
 import { makeTlsServer } from "../http/tlsServer.ts"
 import { makeConnectionContext, type ServeArguments, transportServerLayer } from "./connection/ConnectionContext.ts"
 import { makeEngineOptions } from "./connection/engineOptions.ts"
 import { defaultPath } from "./limits.ts"
 import type { RelayServerOptions } from "./RelayServer.ts"
-import { makeRequestCheck, routeOwnRequests, routeSharedRequests } from "./routeRequests.ts"
+import { listenOnHost, makeRequestCheck, routeOwnRequests, routeSharedRequests } from "./routeRequests.ts"
 import { mountOffice } from "./stock/mountOffice.ts"
 
 /** Options of a Server with an own listener, or on a server of the host: give `httpServer` or `io`, or none. */
@@ -41,7 +41,7 @@ const urlOf = (http: HttpServer, path: string): string => {
 }
 
 const serve = Effect.fnUntraced(function* (options: SocketIoServerOptions, ...given: ServeArguments) {
-  const { host = "127.0.0.1", httpServer, io: hostIo, paths, port = 0, tls } = options
+  const { httpServer, io: hostIo, paths, tls } = options
   const check = yield* makeRequestCheck(options)
   const context = yield* makeConnectionContext({ ...options, isExclusive: hostIo === undefined }, ...given)
   if (hostIo !== undefined) {
@@ -67,10 +67,5 @@ const serve = Effect.fnUntraced(function* (options: SocketIoServerOptions, ...gi
     closeServer()
     http.closeAllConnections()
   })
-  const address = yield* listen(
-    http,
-    { host, port },
-    (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
-  )
-  return { url: listeningUrl(tls === undefined ? "http" : "https", address) }
+  return yield* listenOnHost(http, options)
 })

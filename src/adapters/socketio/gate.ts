@@ -27,10 +27,7 @@ export const isSocketIoRequest = (paths: ReadonlyArray<string>, request: Incomin
   return paths.some((path) => pathname === path || pathname === `${path}/`)
 }
 
-/**
- * True for a request that opens a WebSocket at one of the paths. The Server ignores any other `Upgrade` header
- * (RFC 9110 §7.8).
- */
+/** True for a request that opens a WebSocket at a path. Other `Upgrade` headers are ignored (RFC 9110 §7.8). */
 export const opensWebSocket = (paths: ReadonlyArray<string>, request: IncomingMessage): boolean =>
   request.method === "GET" &&
   isSocketIoRequest(paths, request) &&

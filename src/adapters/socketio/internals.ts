@@ -32,7 +32,16 @@ export const webSocketOf = (transport: Transport): EngineRequest["websocket"] | 
 export const netSocketBelow = (webSocket: object): NetSocket | undefined =>
   (webSocket as { readonly _socket?: NetSocket })._socket
 
-type UpgradeDecision = (request: IncomingMessage) => boolean
+/** Replaces a member of an object. The returned function restores it, unless another library has replaced it in turn. */
+const replaceMember = <T extends object, K extends keyof T>(object: T, name: K, replacement: T[K]): (() => void) => {
+  const replaced = Object.getOwnPropertyDescriptor(object, name)
+  object[name] = replacement
+  return () => {
+    if (object[name] !== replacement) return
+    Reflect.deleteProperty(object, name)
+    if (replaced !== undefined) Object.defineProperty(object, name, replaced)
+  }
+}
 
 /**
  * Decides which upgrade requests of an HTTP server reach its listeners of upgrades; the others are plain requests. The
@@ -42,16 +51,11 @@ export const decideUpgrades = (
   http: HttpServer,
   decide: (request: IncomingMessage, decideHost: () => boolean) => boolean
 ): (() => void) => {
-  const fields = http as { shouldUpgradeCallback?: UpgradeDecision }
+  const fields = http as { shouldUpgradeCallback?: (request: IncomingMessage) => boolean }
   const replaced = fields.shouldUpgradeCallback
-  const replacement: UpgradeDecision = (request) =>
+  return replaceMember(fields, "shouldUpgradeCallback", (request) =>
     decide(request, () => replaced === undefined || replaced.call(http, request))
-  fields.shouldUpgradeCallback = replacement
-  return () => {
-    if (fields.shouldUpgradeCallback !== replacement) return
-    if (replaced === undefined) delete fields.shouldUpgradeCallback
-    else fields.shouldUpgradeCallback = replaced
-  }
+  )
 }
 
 /**
@@ -63,16 +67,8 @@ export const interceptEvents = (
   take: (event: unknown, args: ReadonlyArray<unknown>) => boolean
 ): (() => void) => {
   const fields = http as { emit: (event: unknown, ...args: ReadonlyArray<unknown>) => boolean }
-  const replaced = Object.getOwnPropertyDescriptor(http, "emit")
   const emit = fields.emit.bind(http)
-  const replacement: typeof emit = (event, ...args) => take(event, args) || emit(event, ...args)
-  fields.emit = replacement
-  return () => {
-    // Another library may have replaced this function in turn.
-    if (fields.emit !== replacement) return
-    Reflect.deleteProperty(http, "emit")
-    if (replaced !== undefined) Object.defineProperty(http, "emit", replaced)
-  }
+  return replaceMember(fields, "emit", (event, ...args) => take(event, args) || emit(event, ...args))
 }
 
 type SocketIoParser = Pick<typeof parser, "Decoder" | "Encoder">
@@ -80,12 +76,7 @@ type SocketIoParser = Pick<typeof parser, "Decoder" | "Encoder">
 /** Replaces the parser of connections that open from now on. The returned function restores it. */
 export const replaceParser = (io: SocketIoServer, wrap: (parser: SocketIoParser) => SocketIoParser): (() => void) => {
   const fields = io as unknown as { _parser: SocketIoParser }
-  const replaced = fields._parser
-  const replacement = wrap(replaced)
-  fields._parser = replacement
-  return () => {
-    if (fields._parser === replacement) fields._parser = replaced
-  }
+  return replaceMember(fields, "_parser", wrap(fields._parser))
 }
 
 /** The sender of `ws` for frames with a complete header. */

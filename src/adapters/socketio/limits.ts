@@ -39,3 +39,6 @@ export const closeTimeout = 1000
 
 /** Excess connections that may wait for an error. Above, the longest waiting one is closed: members connect at once. */
 export const maxExcessConnections = 256
+
+/** Bytes of a response of several messages: building a longer string takes so long that other members notice. */
+export const maxPollResponseBytes = 1024 * 1024

@@ -1,8 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Effect } from "effect"
-import { ServedLines, versionsOf } from "../../application/ports/ServedLines.ts"
+import type { Server as EngineServer } from "engine.io"
+import { ListenError, ServedLines, versionsOf } from "../../application/ports/Transport.ts"
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
+import { listen, listeningUrl } from "../http/httpServer.ts"
+import type { TlsOptions } from "../http/tlsServer.ts"
 import {
   checkRequest,
   isSocketIoRequest,
@@ -11,7 +14,7 @@ import {
   rejectRequest,
   rejectUpgrade
 } from "./gate.ts"
-import { asEngineRequest, decideUpgrades, type EngineRequest, interceptEvents } from "./internals.ts"
+import { asEngineRequest, decideUpgrades, interceptEvents } from "./internals.ts"
 import { defaultPath, defaultPaths } from "./limits.ts"
 
 export interface RouteOptions {
@@ -41,10 +44,7 @@ export const makeRequestCheck = Effect.fnUntraced(function* ({ allowedOrigins = 
 })
 
 /** The part of an Engine.IO server that takes requests. */
-export interface RequestEngine {
-  readonly handleRequest: (request: EngineRequest, response: ServerResponse) => void
-  readonly handleUpgrade: (request: EngineRequest, socket: Duplex, head: Buffer) => void
-}
+export type RequestEngine = Pick<EngineServer, "handleRequest" | "handleUpgrade">
 
 interface Routed {
   readonly paths: ReadonlyArray<string>
@@ -149,4 +149,17 @@ export const routeSharedRequests = (
   const route: Routed = { check, engine, paths }
   router.add(route)
   return () => router.remove(route)
+}
+
+/** Listens on the host and the port of the options, and gives the URL. */
+export const listenOnHost = (
+  http: Server,
+  { host = "127.0.0.1", port = 0, tls }: { readonly host?: string; readonly port?: number; readonly tls?: TlsOptions }
+) => {
+  const listening = listen(
+    http,
+    { host, port },
+    (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
+  )
+  return Effect.map(listening, (address) => ({ url: listeningUrl(tls === undefined ? "http" : "https", address) }))
 }

@@ -2,7 +2,7 @@ import { Socket } from "node:net"
 import { Duration, Effect, Layer } from "effect"
 import { ByteConnector } from "../../application/ports/ByteLink.ts"
 import { Unreachable } from "../../application/ports/Transport.ts"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../bytes/networkErrors.ts"
 import { formatAddress, makeTcpLink, socketOptions } from "./TcpLink.ts"
 
 /** Timeout of a connection attempt; the operating system alone tries for minutes. */

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net"
 import { Cause, Deferred, Effect, Exit, Latch, Stream } from "effect"
 import { ByteLinkClosed } from "../../application/ports/ByteLink.ts"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../bytes/networkErrors.ts"
 import { closedLocally, closedByPeer, linkCloseTimeout, type OwnedByteLink } from "../bytes/OwnedByteLink.ts"
 
 export const socketOptions = {

@@ -1,4 +1,3 @@
-import { bytesToHex } from "@noble/hashes/utils.js"
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, Queue, type Scope, Stream } from "effect"
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
@@ -16,11 +15,17 @@ import type { OfficeAddress, PageCall, PageEvent, PageMember } from "../../domai
 import type { DocumentUnreadable } from "../ports/files/DocumentReader.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"
 import { maxDocumentBytes, toPreview } from "../shared/page/documentPreview.ts"
-import { type CallAsOperator, executeBy, handleRequests, type PageSource } from "../shared/page/PageSource.ts"
-import { batchInterval, type PageStream } from "../shared/page/PageStream.ts"
+import {
+  type CallAsOperator,
+  executeBy,
+  handleRequests,
+  type PageSource,
+  batchInterval,
+  type PageStream
+} from "../shared/page/PageSource.ts"
 import { makeRing } from "../shared/page/Ring.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer.ts"
-import { secureRandomBytes } from "../shared/secureRandom.ts"
+import { secureRandomHex } from "../shared/secureRandom.ts"
 import { Agent, type AgentOptions, type AgentShape } from "./Agent.ts"
 import type { AgentError } from "./AgentErrors.ts"
 import type { AmbiguousTool } from "./OfficeView.ts"
@@ -274,7 +279,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
     const opened: PageStream = {
       snapshot: {
         _tag: "Snapshot",
-        stream: bytesToHex(secureRandomBytes(16)),
+        stream: secureRandomHex(16),
         at: now(),
         members: [...members.values()],
         omittedMembers: 0,

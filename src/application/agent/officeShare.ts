@@ -12,8 +12,8 @@ import type { RoutedDefinition } from "../../domain/wire/defineCall.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import type { AgentShape } from "./Agent.ts"
 import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"
-import { ServedLines } from "../ports/ServedLines.ts"
 import {
+  ServedLines,
   type ExtendTimeout,
   type Link,
   type ListenError,

@@ -1,4 +1,3 @@
-import { bytesToHex } from "@noble/hashes/utils.js"
 import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
 import { defaultLineName, type LineName, lineNamed, linesNamed, linesWithin } from "../../domain/wire/lines.ts"
 import { keepsOperatorNames, type MemberFeature } from "../../domain/office/memberFeatures.ts"
@@ -15,7 +14,7 @@ import type { Backoff } from "../../domain/time/backoff.ts"
 import { type CurrentMember, parseMembershipConflict } from "../../domain/office/membershipConflict.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { formatVersion } from "../../domain/wire/version.ts"
-import { secureRandomBytes } from "../shared/secureRandom.ts"
+import { secureRandomHex } from "../shared/secureRandom.ts"
 import { backoffDelay, reconnectBackoff } from "../shared/backoff.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
@@ -128,7 +127,7 @@ const joinTimeout = Duration.seconds(20)
 const waitBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(2) }
 
 /** Makes a secret of 128 bits in hexadecimal. */
-export const makeInstanceSecret = (): string => bytesToHex(secureRandomBytes(16))
+export const makeInstanceSecret = (): string => secureRandomHex(16)
 
 /** Connects on the newest line that the Server accepts. Fails with the last rejection. */
 const connectOnNewestLine = <A, R>(

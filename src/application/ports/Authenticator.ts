@@ -57,14 +57,17 @@ export const checkIdentity = Effect.fnUntraced(function* (
   return rejection === undefined ? identity : yield* rejection
 })
 
-const reasonCodes: { readonly [Reason in AdmissionReason]: number } = {
-  missing_credentials: errorCodes.unauthorized,
-  invalid_credentials: errorCodes.unauthorized,
-  expired_credentials: errorCodes.unauthorized,
+/** The codes of reasons other than invalid credentials. */
+const reasonCodes: { readonly [Reason in AdmissionReason]?: number } = {
   role_not_granted: errorCodes.forbidden,
   unavailable: errorCodes.unavailable
 }
 
 /** The rejection for a reason, with its code. The message goes to the client and to the log: no secrets in it. */
 export const admissionRejected = (reason: AdmissionReason, message: string): AdmissionRejected =>
-  new AdmissionRejected({ code: reasonCodes[reason], reason, message, retryable: reason === "unavailable" })
+  new AdmissionRejected({
+    code: reasonCodes[reason] ?? errorCodes.unauthorized,
+    reason,
+    message,
+    retryable: reason === "unavailable"
+  })

@@ -30,9 +30,9 @@ class JsonBody implements Body {
   readonly isHeadParsed = true
   readonly isObject: boolean
   #text: Result.Result<string, ProtocolError> | undefined
-  constructor(value: unknown) {
-    this.head = Result.succeed(value)
-    this.isObject = isJsonObject(value)
+  constructor(head: Body["head"]) {
+    this.head = head
+    this.isObject = Result.isSuccess(head) && isJsonObject(head.success)
   }
   value(): Result.Result<unknown, ProtocolError> {
     return this.head
@@ -52,20 +52,10 @@ class JsonBody implements Body {
 }
 
 /** A body of a value that this process made. */
-export const jsonBody = (value: unknown): Body => new JsonBody(value)
+export const jsonBody = (value: unknown): Body => new JsonBody(Result.succeed(value))
 
 /** An unusable body, with the error for its sender. */
-export const invalidBody = (error: ProtocolError): Body => {
-  const failure = Result.fail(error)
-  return {
-    head: failure,
-    isHeadParsed: true,
-    isObject: false,
-    value: () => failure,
-    text: () => failure,
-    byteLength: () => 0
-  }
-}
+export const invalidBody = (error: ProtocolError): Body => new JsonBody(Result.fail(error))
 
 /** A body of a value that a peer sent. Binary data and excessive nesting make it unusable. */
 export const receivedBody = (value: unknown): Body => {

@@ -54,20 +54,10 @@ export interface McpWatchOptions {
 export const isWatched = (
   { logs = false, prompts = false, resources, tools, uris }: McpWatchOptions,
   change: McpChange
-): boolean => {
-  switch (change._tag) {
-    case "ToolsChanged":
-      return tools
-    case "ResourcesChanged":
-      return resources
-    case "PromptsChanged":
-      return prompts
-    case "ResourceUpdated":
-      return uris.includes(change.uri)
-    case "Logged":
-      return logs
-  }
-}
+): boolean =>
+  change._tag === "ResourceUpdated"
+    ? uris.includes(change.uri)
+    : { ToolsChanged: tools, ResourcesChanged: resources, PromptsChanged: prompts, Logged: logs }[change._tag]
 
 export interface McpProgress {
   readonly progress: number

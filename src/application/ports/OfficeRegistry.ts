@@ -1,6 +1,5 @@
 import { Context, type Effect, type Option, type Scope } from "effect"
-import type { MembershipCommand } from "../../domain/office/decideMembership.ts"
-import type { Capacity } from "../../domain/office/MembershipState.ts"
+import type { MembershipCommand, Capacity } from "../../domain/office/decideMembership.ts"
 import type { OfficeKey, SessionId } from "../../domain/model/ids.ts"
 import type { Member, MembershipError, Membership, Session } from "../../domain/model/Membership.ts"
 
@@ -31,17 +30,6 @@ export interface Registration {
   readonly session: Session
 }
 
-export interface RegistryState {
-  /** False while the shared store cannot be reached: joins fail. */
-  readonly available: boolean
-  /** Names of the nodes in the cluster, including this one, as last reported. */
-  readonly nodes: ReadonlyArray<string>
-  /** Connections of this node. */
-  readonly sessions: number
-  /** Offices that this node follows. */
-  readonly offices: number
-}
-
 /**
  * The members of all offices by their keys, shared by the Servers of one cluster. A node is one run of a Server. Synchronous reads
  * cover the offices in which this node has members.
@@ -64,16 +52,22 @@ export class OfficeRegistry extends Context.Service<
     readonly subscribe: (listener: (change: RegistryChange) => void) => Effect.Effect<void, never, Scope.Scope>
     /** A Computer of an office in which this node has members. */
     readonly findComputer: (office: OfficeKey, name: string) => Option.Option<Member>
-    /**
-     * The members of an office in which this node has members: the Agent first, then the Computers in the order of their
-     * joins.
-     */
+    /** The members of an office with members of this node: the Agent first, then Computers in the order of joins. */
     readonly members: (office: OfficeKey) => ReadonlyArray<Member>
     /** True when another office has this Computer. Uses local knowledge while the shared store cannot be reached. */
     readonly isComputerElsewhere: (office: OfficeKey, name: string) => Effect.Effect<boolean>
     /** Tells which of the offices have members. False for all while the shared store cannot be reached. */
     readonly areInUse: (offices: ReadonlyArray<OfficeKey>) => Effect.Effect<ReadonlyArray<boolean>>
-    readonly state: () => RegistryState
+    readonly state: () => {
+      /** False while the shared store cannot be reached: joins fail. */
+      readonly available: boolean
+      /** Names of the nodes in the cluster, including this one, as last reported. */
+      readonly nodes: ReadonlyArray<string>
+      /** Connections of this node. */
+      readonly sessions: number
+      /** Offices that this node follows. */
+      readonly offices: number
+    }
   }
 >()("a2c-smcp/application/ports/OfficeRegistry") {}
 

@@ -1,9 +1,10 @@
 import { Context, Data, Duration, Effect, type Exit, type Scope } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
-import type { Version, VersionMismatch } from "../../domain/wire/version.ts"
+import type { Version, VersionMismatch, ServedVersions } from "../../domain/wire/version.ts"
 import { type ProtocolError, timedOut } from "../../domain/model/ProtocolError.ts"
 import type { Body } from "./Body.ts"
+import { type Lines, linesNamed } from "../../domain/wire/lines.ts"
 
 /** The values of an acknowledgement, in order; may be empty. */
 export type Reply = ReadonlyArray<Body>
@@ -67,10 +68,7 @@ export const makeExtension = () => {
   }
 }
 
-/**
- * One end of a connection between a member and the Server. Both ends send requests and notifications. Messages arrive in
- * the order in which they were sent.
- */
+/** One end of a connection between a member and the Server. Both ends send, and messages arrive in order. */
 export interface Link {
   /** Unique among the links of this transport. */
   readonly id: string
@@ -217,3 +215,29 @@ export class TransportClient extends Context.Service<
     }) => Effect.Effect<Link, ConnectError, Scope.Scope>
   }
 >()("a2c-smcp/application/ports/TransportClient") {}
+
+type Connect = TransportClient["Service"]["connect"]
+
+/** A transport whose members are the nodes of one cluster: it carries the messages between them. */
+export class NodeTransport extends Context.Service<
+  NodeTransport,
+  {
+    /** The name of this node, unique in the cluster and for every run. */
+    readonly node: string
+    /** Accepts the links of other nodes of the cluster, and no others. */
+    readonly serve: TransportServer["Service"]["serve"]
+    /** Opens a link to another node, or fails within a few seconds. */
+    readonly connect: (node: string, options: Parameters<Connect>[0]) => ReturnType<Connect>
+  }
+>()("a2c-smcp/application/ports/NodeTransport") {}
+
+/** The protocol lines that a Server serves; all of them by default. */
+export const ServedLines = Context.Reference<Lines>("a2c-smcp/application/ports/ServedLines", {
+  defaultValue: () => linesNamed()
+})
+
+/** The versions of lines, for the check of a handshake. */
+export const versionsOf = ([first, ...others]: Lines): ServedVersions => [
+  first.version,
+  ...others.map(({ version }) => version)
+]

@@ -16,22 +16,18 @@ interface Buffers<K> {
   readonly close: (connection: K, detail: string) => void
 }
 
+/** The bytes that had passed at a time, in milliseconds. */
+interface Sample {
+  readonly at: number
+  readonly passed: number
+}
+
 /** A buffer that is not empty. Two samples of its progress: the older one is at most two intervals old. */
 interface Entry {
   held: number
-  olderAt: number
-  olderPassed: number
-  newerAt: number
-  newerPassed: number
+  older: Sample
+  newer: Sample
   isClosing: boolean
-}
-
-/** The state of a buffer when connections must be closed. */
-interface Candidate<K> {
-  readonly connection: K
-  readonly entry: Entry
-  /** Milliseconds that the bytes of the buffer take at its current rate; see {@link stalled} and {@link unknown}. */
-  readonly millis: number
 }
 
 /** No progress during a whole interval. */
@@ -40,34 +36,21 @@ const stalled = Number.POSITIVE_INFINITY
 /** No progress yet, but there was little time for it. */
 const unknown = Number.MAX_VALUE
 
-const newEntry = (held: number, at: number, passed: number): Entry => ({
-  held,
-  olderAt: at,
-  olderPassed: passed,
-  newerAt: at,
-  newerPassed: passed,
-  isClosing: false
-})
-
-const addSample = (entry: Entry, at: number, passed: number): void => {
-  entry.olderAt = entry.newerAt
-  entry.olderPassed = entry.newerPassed
-  entry.newerAt = at
-  entry.newerPassed = passed
+/** Milliseconds that the bytes of a buffer take at its current rate; see {@link stalled} and {@link unknown}. */
+const remainingMillis = ({ held, older }: Entry, now: Sample): number => {
+  const passed = now.passed - older.passed
+  const elapsed = now.at - older.at
+  if (passed > 0) return (held / passed) * elapsed
+  return elapsed < Duration.toMillis(sampleInterval) ? unknown : stalled
 }
 
-const toCandidate = <K>(connection: K, entry: Entry, at: number, passedBytes: number): Candidate<K> => {
-  const passed = passedBytes - entry.olderPassed
-  const elapsed = at - entry.olderAt
-  if (passed > 0) return { connection, entry, millis: (entry.held / passed) * elapsed }
-  return { connection, entry, millis: elapsed < Duration.toMillis(sampleInterval) ? unknown : stalled }
-}
-
-/** Of equally slow ones the largest first: fewer connections are closed. */
-const slowestFirst = <K>(one: Candidate<K>, other: Candidate<K>): number => {
-  if (one.millis === other.millis) return other.entry.held - one.entry.held
-  return one.millis < other.millis ? 1 : -1
-}
+/** The connections that are not being closed. Of equally slow ones the largest comes first: fewer are closed. */
+const slowestFirst = <K>(entries: Iterable<readonly [K, Entry]>, sampleOf: (connection: K) => Sample) =>
+  Array.from(entries)
+    .filter(([, { isClosing }]) => !isClosing)
+    .map(([connection, entry]) => ({ connection, entry, millis: remainingMillis(entry, sampleOf(connection)) }))
+    // The difference of two that are stalled is NaN.
+    .sort((one, other) => other.millis - one.millis || other.entry.held - one.entry.held)
 
 export type BufferLimit<K> = Effect.Success<ReturnType<typeof makeBufferLimit<K>>>
 
@@ -89,6 +72,7 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
 
   /** A clock set back would make progress look fast. */
   const now = (): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const sampleOf = (connection: K, at = now()): Sample => ({ at, passed: passedBytes(connection) })
 
   const setHeld = (entry: Entry, held: number): void => {
     total += held - entry.held
@@ -109,7 +93,8 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
     if (held === 0) return remove(connection)
     if (entry !== undefined) return setHeld(entry, held)
     total += held
-    entries.set(connection, newEntry(held, now(), passedBytes(connection)))
+    const newer = sampleOf(connection)
+    entries.set(connection, { held, older: newer, newer, isClosing: false })
   }
 
   const refreshAll = (): void => {
@@ -120,10 +105,7 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
     refreshAll()
     if (total - closing <= maxBytes) return
     const at = now()
-    const candidates = [...entries].flatMap(([connection, entry]) =>
-      entry.isClosing ? [] : [toCandidate(connection, entry, at, passedBytes(connection))]
-    )
-    for (const { connection, entry } of candidates.sort(slowestFirst)) {
+    for (const { connection, entry } of slowestFirst(entries, (one) => sampleOf(one, at))) {
       if (total - closing <= maxBytes * remainingShare) return
       // A close may also have enforced the limit.
       if (entry.isClosing) continue
@@ -136,7 +118,10 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
   const sample = Effect.sync(() => {
     refreshAll()
     const at = now()
-    for (const [connection, entry] of entries) addSample(entry, at, passedBytes(connection))
+    for (const [connection, entry] of entries) {
+      entry.older = entry.newer
+      entry.newer = sampleOf(connection, at)
+    }
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(sampleInterval), sample)))
 

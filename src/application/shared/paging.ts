@@ -23,10 +23,7 @@ export interface PagedList<A> {
   readonly incomplete?: string
 }
 
-/**
- * Collects all pages of a list. Stops where the peer repeats a cursor or a page, refuses a cursor, or exceeds the limit of
- * pages.
- */
+/** Collects all pages of a list, until the peer repeats a cursor or a page, refuses a cursor, or has too many pages. */
 export const collectPages = Effect.fnUntraced(function* <A, E extends { readonly message: string }>(
   fetchPage: (cursor?: string) => Effect.Effect<Page<A>, E>,
   isRefusal = (_error: E): boolean => false

@@ -1,6 +1,6 @@
 import { Struct } from "effect"
 import { asObject, asString } from "../json.ts"
-import type { AudioContent, ContentBlock, EmbeddedResource, ImageContent } from "../model/ContentBlock.ts"
+import type { AudioContent, ContentBlock, EmbeddedResource, ImageContent } from "../model/ToolResult.ts"
 
 /** The keys of a block's `_meta` that stand for its data (spec 0.2.1, binary content in tool results). */
 const referenceKeys = { handle: "a2c_blob_handle", totalSize: "a2c_total_size", sha256: "a2c_sha256" } as const

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import type { BlobChunk } from "../model/messages/blobs.ts"
+import type { BlobChunk } from "../model/messages/requests.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
 import { encodeUtf8 } from "../utf8.ts"
 import { blobNotAccessible, uploadRejected } from "./blobErrors.ts"

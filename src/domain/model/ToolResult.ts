@@ -1,6 +1,86 @@
 import { Effect, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
-import { findRoundedIntegers, isJsonObject, type JsonObject } from "../json.ts"
-import { type ContentBlock, contentBlockProblem, isContentBlock } from "./ContentBlock.ts"
+import { isJsonObject, type JsonObject, findRoundedIntegers } from "../json.ts"
+
+/** A text. */
+export interface TextContent extends JsonObject {
+  readonly type: "text"
+  readonly text: string
+}
+
+/** An image; `data` is base64. */
+export interface ImageContent extends JsonObject {
+  readonly type: "image"
+  readonly data: string
+  readonly mimeType: string
+}
+
+/** A sound; `data` is base64. */
+export interface AudioContent extends JsonObject {
+  readonly type: "audio"
+  readonly data: string
+  readonly mimeType: string
+}
+
+/** A reference to a resource of the MCP server. */
+export interface ResourceLink extends JsonObject {
+  readonly type: "resource_link"
+  readonly uri: string
+  readonly name: string
+}
+
+/** A resource with its contents: `text`, or `blob` in base64. */
+export interface EmbeddedResource extends JsonObject {
+  readonly type: "resource"
+  readonly resource: JsonObject & { readonly uri: string }
+}
+
+declare const unknownType: unique symbol
+
+/** The type of a block from a newer peer: a text at run time, opaque here so that `switch (block.type)` narrows. */
+interface UnknownContentType {
+  readonly [unknownType]: true
+  readonly toString: () => string
+}
+
+/** A block of a type that this version does not know. */
+export interface UnknownContent extends JsonObject {
+  readonly type: UnknownContentType
+}
+
+/** A block of a tool result, as in MCP. Members beside the declared ones are kept unchecked. */
+export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | UnknownContent
+
+type KnownType = Extract<ContentBlock["type"], string>
+
+/** The members of each known type that must be texts. */
+const requiredTexts: { readonly [T in KnownType]: ReadonlyArray<string> } = {
+  text: ["text"],
+  image: ["data", "mimeType"],
+  audio: ["data", "mimeType"],
+  resource_link: ["uri", "name"],
+  resource: []
+}
+
+const isKnownType = (type: string): type is KnownType => Object.hasOwn(requiredTexts, type)
+
+/** The reason why a value is no content block; `undefined` for a block. */
+export const contentBlockProblem = (value: unknown): string | undefined => {
+  if (!isJsonObject(value)) return "expected an object"
+  const { resource, type } = value
+  if (typeof type !== "string") return "type: expected a string"
+  if (!isKnownType(type)) return undefined
+  const missing = requiredTexts[type].find((member) => typeof value[member] !== "string")
+  if (missing !== undefined) return `${missing}: expected a string`
+  const isComplete = type !== "resource" || (isJsonObject(resource) && typeof resource["uri"] === "string")
+  return isComplete ? undefined : "resource: expected an object with a uri"
+}
+
+/** True for a content block of any type. */
+export const isContentBlock = (value: unknown): value is ContentBlock => contentBlockProblem(value) === undefined
+
+/** True for a content block of a type that this version knows. */
+export const isKnownContentBlock = (value: unknown): value is Exclude<ContentBlock, UnknownContent> =>
+  isContentBlock(value) && isKnownType(String(value.type))
 
 /** An MCP `CallToolResult` with all its members; its metadata is sent as `meta` or `_meta` (spec §6.4). */
 export interface ToolResult extends JsonObject {

@@ -1,7 +1,14 @@
 import { HashMap, Option } from "effect"
 import type { Member, Membership } from "../model/Membership.ts"
-import type { MembershipEvent } from "./decideMembership.ts"
-import { addMember, allMembers, emptyOffice, memberAt, type Office, removeMember } from "./MembershipState.ts"
+import {
+  type MembershipEvent,
+  addMember,
+  allMembers,
+  emptyOffice,
+  memberAt,
+  type Office,
+  removeMember
+} from "./decideMembership.ts"
 
 export type MembershipChange =
   | { readonly _tag: "Entered"; readonly member: Member }

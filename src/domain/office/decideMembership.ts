@@ -2,28 +2,96 @@ import { HashMap, Option, Result } from "effect"
 import {
   type Member,
   type Membership,
+  type Session,
   type MembershipError,
   makeMembershipError,
   notConnected,
   officeFull,
-  type Session,
   tooManyOffices
 } from "../model/Membership.ts"
+import { type OfficeKey, type SessionId, officeIdOf } from "../model/ids.ts"
+import { nameKey } from "../model/names.ts"
 import { membershipConflict } from "./membershipConflict.ts"
-import { officeIdOf, type OfficeKey, type SessionId } from "../model/ids.ts"
 import { definedOnly } from "../objects.ts"
-import {
-  addMember,
-  type Capacity,
-  emptyOffice,
-  findOffice,
-  memberAt,
-  memberCount,
-  type MembershipState,
-  type Office,
-  removeMember,
-  unlimitedCapacity
-} from "./MembershipState.ts"
+
+/** The members of one office: at most one Agent, and Computers by the unique keys of their names. */
+export interface Office {
+  readonly agent: Option.Option<Member>
+  readonly computers: HashMap.HashMap<string, Member>
+}
+
+/** Sessions and offices of all Servers of a cluster. An office exists while it has members. */
+export interface MembershipState {
+  readonly sessions: HashMap.HashMap<SessionId, Session>
+  readonly offices: HashMap.HashMap<OfficeKey, Office>
+  /** The number of Computers with a name, over all offices: looking up a guessed name must not cost a search. */
+  readonly computerNames: HashMap.HashMap<string, number>
+  /** The number of joins and leaves so far. */
+  readonly revision: number
+}
+
+/** The maximum number of offices, and of members in each. */
+export interface Capacity {
+  readonly offices: number
+  readonly membersPerOffice: number
+}
+
+export const unlimitedCapacity: Capacity = {
+  offices: Number.POSITIVE_INFINITY,
+  membersPerOffice: Number.POSITIVE_INFINITY
+}
+
+export const emptyOffice: Office = { agent: Option.none(), computers: HashMap.empty() }
+
+export const emptyMembershipState: MembershipState = {
+  sessions: HashMap.empty(),
+  offices: HashMap.empty(),
+  computerNames: HashMap.empty(),
+  revision: 0
+}
+
+const findOffice = (state: MembershipState, id: OfficeKey): Office =>
+  Option.getOrElse(HashMap.get(state.offices, id), () => emptyOffice)
+
+/** The member that holds a membership, or a conflicting one: another Agent, or a Computer whose name has the same key. */
+export const memberAt = (office: Office, { name, role }: Membership): Option.Option<Member> =>
+  role === "agent" ? office.agent : HashMap.get(office.computers, nameKey(name))
+
+const memberCount = ({ agent, computers }: Office): number => HashMap.size(computers) + (Option.isSome(agent) ? 1 : 0)
+
+export const addMember = (office: Office, member: Member): Office =>
+  member.membership.role === "agent"
+    ? { ...office, agent: Option.some(member) }
+    : { ...office, computers: HashMap.set(office.computers, nameKey(member.membership.name), member) }
+
+/** Removes the member that {@link memberAt} finds. */
+export const removeMember = (office: Office, { name, role }: Membership): Office =>
+  role === "agent"
+    ? { ...office, agent: Option.none() }
+    : { ...office, computers: HashMap.remove(office.computers, nameKey(name)) }
+
+/** All members of an office: the Agent first, Computers in no order. */
+export const allMembers = ({ agent, computers }: Office): ReadonlyArray<Member> => [
+  ...Option.toArray(agent),
+  ...HashMap.values(computers)
+]
+
+/** {@link allMembers} of an office by its id. */
+export const membersOf = (state: MembershipState, office: OfficeKey): ReadonlyArray<Member> =>
+  allMembers(findOffice(state, office))
+
+/** The Computer with exactly this name (spec §1). */
+export const computerNamed = ({ computers }: Office, name: string): Option.Option<Member> =>
+  Option.filter(HashMap.get(computers, nameKey(name)), ({ membership }) => membership.name === name)
+
+/** {@link computerNamed} of an office by its id. */
+export const findComputer = (state: MembershipState, office: OfficeKey, name: string): Option.Option<Member> =>
+  computerNamed(findOffice(state, office), name)
+
+export const isComputerElsewhere = (state: MembershipState, office: OfficeKey, name: string): boolean => {
+  const here = Option.isSome(findComputer(state, office, name)) ? 1 : 0
+  return Option.exists(HashMap.get(state.computerNames, name), (count) => count > here)
+}
 
 /** How a session joins. */
 export interface JoinTerms {
@@ -86,10 +154,7 @@ export const checkLeave = (session: Session, office: OfficeKey): Result.Result<M
 const isSameIdentity = (session: Session, other: Session, hasSameName: boolean): boolean =>
   session.subject === other.subject && (session.subject !== "" || hasSameName)
 
-/**
- * True when a session may replace the member at its place. The reconnect key proves a new connection of the same member.
- * On request, the same identity suffices.
- */
+/** True when a session may replace a member: with its reconnect key, or on request with the same identity. */
 const mayReplace = (session: Session, { name }: Membership, takeOver: boolean, before: Member, other: Session) => {
   const hasSameName = before.membership.name === name
   const { reconnectKey } = session

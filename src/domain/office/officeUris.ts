@@ -1,5 +1,5 @@
 import { Iterable, Option, Result } from "effect"
-import { skillMainFile } from "../model/messages/skills.ts"
+import { skillMainFile } from "../model/messages/requests.ts"
 import { appScheme, isAppUri } from "../tools/appTools.ts"
 import { hostLabel } from "../tools/exposedNames.ts"
 import type { ComputerName } from "../model/ids.ts"
@@ -60,13 +60,16 @@ export const toSkillUri = ({ computer, relPath = skillMainFile, skill }: OfficeS
 const decodeSegment = (text: string): string | undefined =>
   Result.getOrUndefined(Result.try(() => decodeURIComponent(text)))
 
+const findComputer = (computers: Iterable<string>, label: string | undefined) =>
+  Option.getOrUndefined(Iterable.findFirst(computers, (known) => hostLabel(known) === label))
+
 /** Finds the file for a URI of {@link toSkillUri}. */
 export const parseSkillUri = (uri: string, computers: Iterable<string>): OfficeSkillFile | undefined => {
   const [, label, name = "", path = skillMainFile] = skillUriPattern.exec(uri) ?? []
-  const computer = Iterable.findFirst(computers, (known) => hostLabel(known) === label)
+  const computer = findComputer(computers, label)
   const [skill, ...segments] = [name, ...path.split("/")].map(decodeSegment)
-  if (Option.isNone(computer) || skill === undefined || segments.includes(undefined)) return undefined
-  return { computer: computer.value, skill, relPath: segments.join("/") }
+  if (computer === undefined || skill === undefined || segments.includes(undefined)) return undefined
+  return { computer, skill, relPath: segments.join("/") }
 }
 
 /** A resource of an MCP server of an office, or a template of resources. */
@@ -95,8 +98,8 @@ const serverUriPattern = /^(mcp|ui):\/\/([^/?#]+)\/([^/?#]+)\/(.*)$/is
 /** Finds the resource for a URI of {@link toServerUri}. */
 export const parseServerUri = (uri: string, computers: Iterable<string>): ServerResource | undefined => {
   const [, scheme = "", label, name = "", rest = ""] = serverUriPattern.exec(uri) ?? []
-  const computer = Iterable.findFirst(computers, (known) => hostLabel(known) === label)
+  const computer = findComputer(computers, label)
   const server = decodeSegment(name)
-  if (Option.isNone(computer) || server === undefined) return undefined
-  return { computer: computer.value, server, uri: scheme.toLowerCase() === "ui" ? `${scheme}://${rest}` : rest }
+  if (computer === undefined || server === undefined) return undefined
+  return { computer, server, uri: scheme.toLowerCase() === "ui" ? `${scheme}://${rest}` : rest }
 }

@@ -1,6 +1,6 @@
 import { binaryDataOf } from "../blobs/binaryContent.ts"
 import { isJsonObject, type JsonObject, parseJson } from "../json.ts"
-import { isKnownContentBlock } from "../model/ContentBlock.ts"
+import { isKnownContentBlock } from "../model/ToolResult.ts"
 import { formatBytes, formatCount } from "../text/format.ts"
 import { singleLine } from "../tools/singleLine.ts"
 import { encodeUtf8 } from "../utf8.ts"

@@ -43,6 +43,9 @@ const types: Repair = (value) => {
   return known.length === value.length && known.length > 0 ? value : undefined
 }
 
+const allBy = (repair: Repair, keywords: ReadonlyArray<string>): { readonly [keyword: string]: Repair } =>
+  Object.fromEntries(keywords.map((keyword) => [keyword, repair]))
+
 /** Keywords whose value no validator accepts in another form. */
 const repairs: { readonly [keyword: string]: Repair } = {
   type: types,
@@ -58,15 +61,11 @@ const repairs: { readonly [keyword: string]: Repair } = {
   // Validators refuse a schema with the identifier of draft 4, and answer later to one that is asynchronous.
   id: nothing,
   $async: nothing,
-  ...Object.fromEntries(["$id", "$ref", "title", "description", "format"].map((name) => [name, text])),
-  ...Object.fromEntries(["uniqueItems", "nullable"].map((name) => [name, flag])),
-  ...Object.fromEntries(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"].map((name) => [name, number])),
-  ...Object.fromEntries(
-    ["Length", "Items", "Properties", "Contains"].flatMap((unit) => [
-      [`min${unit}`, count],
-      [`max${unit}`, count]
-    ])
-  )
+  ...allBy(text, ["$id", "$ref", "title", "description", "format"]),
+  ...allBy(flag, ["uniqueItems", "nullable"]),
+  ...allBy(number, ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]),
+  ...allBy(count, ["minLength", "minItems", "minProperties", "minContains"]),
+  ...allBy(count, ["maxLength", "maxItems", "maxProperties", "maxContains"])
 }
 
 const isSchema = (value: unknown): boolean => isJsonObject(value) || typeof value === "boolean"

@@ -59,15 +59,10 @@ interface Form {
 const textOr = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
 const numberOr = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
-const commonOf = (schema: JsonObject): FieldCommon => {
-  const title = textOr(schema["title"])
-  const description = textOr(schema["description"])
-  return {
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    ...(Object.hasOwn(schema, "default") && { initial: schema["default"] })
-  }
-}
+const commonOf = (schema: JsonObject): FieldCommon => ({
+  ...definedOnly({ title: textOr(schema["title"]), description: textOr(schema["description"]) }),
+  ...(Object.hasOwn(schema, "default") && { initial: schema["default"] })
+})
 
 /** Follows references and a single `allOf`; members beside them have precedence. `undefined` for a foreign reference. */
 const dereference = (root: JsonObject, given: unknown): JsonObject | undefined => {
@@ -158,9 +153,7 @@ const typedFieldOf = (form: Form, schema: JsonObject, type: unknown, depth: numb
     }
     case "number":
     case "integer": {
-      const min = numberOr(schema["minimum"])
-      const max = numberOr(schema["maximum"])
-      const bounds = { ...(min !== undefined && { min }), ...(max !== undefined && { max }) }
+      const bounds = definedOnly({ min: numberOr(schema["minimum"]), max: numberOr(schema["maximum"]) })
       return { ...common, _tag: "Number", integer: type === "integer", ...bounds }
     }
     case "boolean":
@@ -170,12 +163,10 @@ const typedFieldOf = (form: Form, schema: JsonObject, type: unknown, depth: numb
     case "object":
       return groupOf(form, schema, depth)
     case "array":
-      return isJsonObject(schema["items"])
-        ? { ...common, _tag: "List", item: fieldOf(form, schema["items"], depth + 1) }
-        : { ...common, _tag: "Json" }
-    default:
-      return { ...common, _tag: "Json" }
+      if (isJsonObject(schema["items"]))
+        return { ...common, _tag: "List", item: fieldOf(form, schema["items"], depth + 1) }
   }
+  return { ...common, _tag: "Json" }
 }
 
 /** A list of types as alternatives of one type each. */
@@ -192,14 +183,9 @@ const fieldOf = (form: Form, given: unknown, depth: number): FormField => {
   if (Object.hasOwn(schema, "const")) return { ...common, _tag: "Choice", values: [schema["const"]] }
   const { anyOf, enum: values, enumNames, oneOf, properties, type } = schema
   if (Array.isArray(values)) {
-    const isShort = values.length > 0 && values.length <= maxChoices
     const names: ReadonlyArray<unknown> = Array.isArray(enumNames) ? enumNames : []
-    return isShort
-      ? choiceOf(
-          common,
-          values.map((value: unknown, index) => ({ value, label: textOr(names[index]) }))
-        )
-      : { ...common, _tag: "Json" }
+    const choices = values.map((value: unknown, index) => ({ value, label: textOr(names[index]) }))
+    return choices.length > 0 && choices.length <= maxChoices ? choiceOf(common, choices) : { ...common, _tag: "Json" }
   }
   if (depth >= maxFormDepth || form.fieldsLeft < 0 || hasHiddenRules(schema)) return { ...common, _tag: "Json" }
   const alternatives: unknown = anyOf ?? oneOf

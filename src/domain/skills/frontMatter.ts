@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { asString, asStrings, checkJsonBody, isJsonObject, type JsonObject } from "../json.ts"
-import type { SkillRef } from "../model/messages/skills.ts"
+import type { SkillRef } from "../model/messages/requests.ts"
 import { definedOnly } from "../objects.ts"
 import { decodeUtf8Lossy } from "../utf8.ts"
 

@@ -1,90 +1,24 @@
 import type { Result } from "effect"
 import type { JsonObject } from "../json.ts"
 import type { CallReport } from "../model/CallStatus.ts"
-import type { Role, SessionInfo } from "../model/Membership.ts"
-import type { ComputerPart, Notification } from "../model/Notification.ts"
+import type { Notification } from "../model/Notification.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
 import type { Naming } from "../tools/naming.ts"
-import type { Codec } from "../validation.ts"
 import type { Calls } from "./calls.ts"
 import type { RoutedDefinition } from "./defineCall.ts"
+import type { callStatus } from "./v0_2/callStatus.ts"
+import type { cancel, serverRequests, updates } from "./v0_2/events.ts"
 import type { Version } from "./version.ts"
-import type { ComputerName, RequestId } from "../model/ids.ts"
 
-type WithReqId<A> = A & { readonly reqId: RequestId }
+export type ServerRequests = typeof serverRequests
 
-/** Requests that the Server handles itself. */
-export interface ServerRequests {
-  readonly join: {
-    readonly kind: "join"
-    readonly event: string
-    readonly from: "member"
-    readonly request: Codec<{
-      readonly role: Role
-      readonly name: string
-      readonly officeId: string
-      readonly takeOver?: boolean
-    }>
-  }
-  readonly leave: {
-    readonly kind: "leave"
-    readonly event: string
-    readonly from: "member"
-    readonly request: Codec<{ readonly officeId: string }>
-  }
-  readonly list: {
-    readonly kind: "list"
-    readonly event: string
-    readonly from: "agent"
-    readonly request: Codec<{ readonly agent: string; readonly reqId: RequestId; readonly officeId: string }>
-    readonly reply: Codec<
-      WithReqId<{ readonly sessions: ReadonlyArray<SessionInfo>; readonly features?: ReadonlyArray<string> }>
-    >
-  }
-}
-
-/** A Computer's update of one of its parts; the Server notifies the office. */
-export interface UpdateDefinition {
-  readonly kind: "update"
-  readonly event: string
-  readonly notification: string
-  readonly from: "computer"
-  readonly part: ComputerPart
-  readonly request: Codec<{ readonly computer: ComputerName }>
-}
-
-/** The Agent's cancellation of a call. */
-export interface CancelDefinition {
-  readonly kind: "cancel"
-  readonly event: string
-  readonly from: "agent"
-  readonly request: Codec<{ readonly agent: string; readonly reqId: RequestId }>
-}
-
-/** A Computer's report on a call, which the Server forwards unchanged to the Agent of this call. */
-export interface CallStatusDefinition {
-  readonly kind: "callStatus"
-  readonly event: string
-  readonly notification: string
-  readonly from: "computer"
-  /** The Server decodes only the call and its wait. Later kinds of status pass through. */
-  readonly request: Codec<{
-    readonly computer: ComputerName
-    /** The name of the caller. Computers of earlier versions do not state it. */
-    readonly agent?: string
-    readonly reqId: RequestId
-    /** The call waits for an approval, for this long at most. */
-    readonly waitSeconds?: number
-  }>
-  /** The acknowledgement of a status with `waitSeconds`: how long the Server and the Agent wait on. */
-  readonly waitAck: Codec<{ readonly waitSeconds: number }>
-}
+export type CallStatusDefinition = typeof callStatus
 
 export type EventDefinition =
   | RoutedDefinition
   | ServerRequests[keyof ServerRequests]
-  | UpdateDefinition
-  | CancelDefinition
+  | typeof updates.config
+  | typeof cancel
   | CallStatusDefinition
 
 export interface WireMessage {
@@ -103,8 +37,8 @@ export interface ProtocolLine {
   readonly version: Version
   readonly calls: Calls
   readonly serverRequests: ServerRequests
-  readonly updates: { readonly [P in ComputerPart]: UpdateDefinition }
-  readonly cancel: CancelDefinition
+  readonly updates: typeof updates
+  readonly cancel: typeof cancel
   readonly callStatus: CallStatusDefinition
   /** Routes the `client:*` events of newer peers, by their Computer. */
   readonly unknownCall: RoutedDefinition

@@ -15,10 +15,16 @@ import {
   optionalField,
   TimeoutSeconds
 } from "../model/fields.ts"
-import { BlobChunk, UploadReply } from "../model/messages/blobs.ts"
+import {
+  BlobChunk,
+  UploadReply,
+  DocumentLocation,
+  finderPageSizes,
+  ResourcePage,
+  SkillFile,
+  type SkillRef
+} from "../model/messages/requests.ts"
 import { defaultMcpTimeoutSeconds, McpOutcome } from "../model/messages/mcp.ts"
-import { DocumentLocation, finderPageSizes, ResourcePage } from "../model/messages/requests.ts"
-import { SkillFile, type SkillRef } from "../model/messages/skills.ts"
 import { definedOnly } from "../objects.ts"
 import { errorCodes, ProtocolError } from "../model/ProtocolError.ts"
 import { ToolResult } from "../model/ToolResult.ts"

@@ -133,12 +133,7 @@ export const defineMethod = <
   ...parts
 }: CallParts<F, Reply> &
   Pick<CallMethod<F, Reply, Args, Named, A, OnPage>, "toFields" | "toResult"> &
-  Partial<Pick<CallMethod<F, Reply, Args, Named, A, OnPage>, "check" | "defaults" | "onPage">>): CallDefinition<
-  RequestWith<F>,
-  Reply
-> & {
-  readonly method: CallMethod<F, Reply, Args, Named, A, OnPage>
-} => ({
+  Partial<Pick<CallMethod<F, Reply, Args, Named, A, OnPage>, "check" | "defaults" | "onPage">>) => ({
   ...defineCall(parts),
   method: { fields: parts.fields, toFields, defaults, check, toResult, onPage }
 })

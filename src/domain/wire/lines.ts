@@ -53,15 +53,10 @@ export const lineForVersion = (version: Version, lines: Lines = linesNamed()): P
 /** The lines that a Server may serve which has rejected a version, newest first. It need not serve all of them. */
 export const linesWithin = ({ max_supported, min_supported }: VersionMismatch): ReadonlyArray<ProtocolLine> => {
   const [min, max] = [min_supported, max_supported].map((text) => Result.getOrUndefined(parseVersion(text)))
-  return Object.values(linesByName)
-    .filter(
-      ({ version }) =>
-        min !== undefined &&
-        max !== undefined &&
-        compareVersions(min, version) <= 0 &&
-        compareVersions(version, max) <= 0
-    )
-    .toReversed()
+  if (min === undefined || max === undefined) return []
+  const isWithin = ({ version }: ProtocolLine) =>
+    compareVersions(min, version) <= 0 && compareVersions(version, max) <= 0
+  return Object.values(linesByName).filter(isWithin).toReversed()
 }
 
 /** Formats a rejected version for people, with the lines that work. */

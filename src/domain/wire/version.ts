@@ -94,10 +94,8 @@ export const versionGate = (
   values: ReadonlyArray<string>,
   served: ServedVersions
 ): Result.Result<Version, VersionRejection> => {
-  const [text, ...others] = values
-  if (text === undefined || (text === "" && others.length === 0)) {
-    return rejectBadRequest(missingVersion)
-  }
+  const [text = "", ...others] = values
+  if (text === "" && others.length === 0) return rejectBadRequest(missingVersion)
   if (others.length > 0) return rejectBadRequest(`${invalidVersion}given more than once`)
   return Result.match(parseVersion(text), {
     onFailure: (reason) => rejectBadRequest(`${invalidVersion}${reason}`),

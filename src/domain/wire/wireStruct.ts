@@ -1,9 +1,6 @@
 import { Schema, String } from "effect"
 
-/**
- * Makes the schema of a message. The wire spells members in snake case, except those with another name in `names`
- * (spec §1).
- */
+/** Makes the schema of a message. Members are in snake case on the wire, except those in `names` (spec §1). */
 export const wireStruct = <const F extends Schema.Struct.Fields>(
   fields: F,
   names: { readonly [K in keyof F]?: string } = {}

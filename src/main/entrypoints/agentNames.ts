@@ -14,8 +14,7 @@ export {
   type UploadedFile,
   UploadFailed
 } from "../../application/agent/blobs.ts"
-export type { SkillRef } from "../../domain/model/messages/skills.ts"
-export type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
+export type { DocumentLocation, ResourcePage, SkillRef } from "../../domain/model/messages/requests.ts"
 export { type ComputerView, type OfficeView, AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export {

@@ -91,7 +91,7 @@ export {
   emptyMembershipState,
   type Office,
   type MembershipState
-} from "../../domain/office/MembershipState.ts"
+} from "../../domain/office/decideMembership.ts"
 export {
   type Member,
   type Membership,
@@ -132,7 +132,7 @@ export type {
   ResourceLink,
   TextContent,
   UnknownContent
-} from "../../domain/model/ContentBlock.ts"
+} from "../../domain/model/ToolResult.ts"
 export { ToolResult } from "../../domain/model/ToolResult.ts"
 export { parseAnnotations } from "../../domain/tools/toolAnnotations.ts"
 export { mergeToolMeta, ToolMeta } from "../../domain/config/toolMeta.ts"

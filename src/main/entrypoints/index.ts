@@ -134,7 +134,7 @@ export {
 export { Observability } from "../../application/server/observability/Observability.ts"
 export { Limits } from "../../application/server/Limits.ts"
 export { Server } from "../../application/server/lifecycle/Server.ts"
-export { ServerSettings } from "../../application/server/ServerSettings.ts"
+export { ServerSettings } from "../../application/server/Limits.ts"
 export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { RuleExplanation } from "../../domain/policy/decideByRules.ts"

@@ -13,6 +13,6 @@ export type {
   ImageContent,
   ResourceLink,
   TextContent,
+  ToolResult,
   UnknownContent
-} from "../../domain/model/ContentBlock.ts"
-export type { ToolResult } from "../../domain/model/ToolResult.ts"
+} from "../../domain/model/ToolResult.ts"

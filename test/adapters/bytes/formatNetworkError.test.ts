@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { formatNetworkError } from "../../../src/adapters/bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../../../src/adapters/bytes/networkErrors.ts"
 
 const withCode = (code: string, message: string) => Object.assign(new Error(message), { code })
 

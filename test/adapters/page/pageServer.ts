@@ -13,8 +13,7 @@ import type { Grants, Identity } from "../../../src/domain/model/Identity.ts"
 import { unavailable } from "../../../src/domain/model/ProtocolError.ts"
 import type { PageSession } from "../../../src/domain/page/PageCommand.ts"
 import type { PageSnapshot } from "../../../src/domain/page/PageEvent.ts"
-import type { PageSource } from "../../../src/application/shared/page/PageSource.ts"
-import type { PageStream } from "../../../src/application/shared/page/PageStream.ts"
+import type { PageSource, PageStream } from "../../../src/application/shared/page/PageSource.ts"
 import { type TestBody, effectWith, liveWith } from "../../testWith.ts"
 
 /** A folder as the build writes it, with one other file. */

@@ -1,7 +1,6 @@
 import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
 import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
-import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
+import type { MembershipCommand, Capacity } from "../../../src/domain/office/decideMembership.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
 import { commandOf, type History, inWords, names, nodeOf, officeIds, sids } from "../../domain/office/histories.ts"
 import { listedMembers, type ModelSessions, modelMembersOf } from "../../domain/office/referenceModel.ts"

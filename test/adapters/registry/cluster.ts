@@ -6,8 +6,12 @@ import {
   type RegistryChange,
   OfficeRegistry
 } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { JoinTerms, MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
-import { type Capacity, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
+import {
+  type JoinTerms,
+  type MembershipCommand,
+  type Capacity,
+  unlimitedCapacity
+} from "../../../src/domain/office/decideMembership.ts"
 import type { MembershipError, Session } from "../../../src/domain/model/Membership.ts"
 
 /** A node of a registry, with the changes that it received. */

@@ -1,8 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schedule, Schema, Scope } from "effect"
 import type { Session } from "../../../src/domain/model/Membership.ts"
-import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
-import { emptyMembershipState, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
+import {
+  decide,
+  evolve,
+  type MembershipCommand,
+  emptyMembershipState,
+  unlimitedCapacity
+} from "../../../src/domain/office/decideMembership.ts"
 import { type OpenNode, outcome, type TestNode, notified } from "./cluster.ts"
 
 const sidsIn = ({ registry }: TestNode, office: string) => registry.members(office).map(({ sid }) => sid)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type RegistryChange, takeoverReason } from "../../../src/application/ports/OfficeRegistry.ts"
-import { unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
+import { unlimitedCapacity } from "../../../src/domain/office/decideMembership.ts"
 import type { ModelSessions } from "../../domain/office/referenceModel.ts"
 import { explain, hasReceived, type Outcome } from "./linearization.ts"
 

@@ -1,6 +1,5 @@
 import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
-import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
+import type { MembershipCommand, Capacity } from "../../../src/domain/office/decideMembership.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
 import { expectedOutcome, type ModelNotification, type ModelSessions } from "../../domain/office/referenceModel.ts"
 

@@ -4,7 +4,7 @@ import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { type BlobOptions, completeSkillFile, readBlob, restoreBlobs } from "../../../src/application/agent/blobs.ts"
 import { blobNotAccessible } from "../../../src/domain/blobs/blobErrors.ts"
-import type { BlobChunk } from "../../../src/domain/model/messages/blobs.ts"
+import type { BlobChunk } from "../../../src/domain/model/messages/requests.ts"
 import type { ToolResult } from "../../../src/domain/model/ToolResult.ts"
 
 const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")

@@ -4,7 +4,7 @@ import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { sendUpload, type UploadChunk } from "../../../src/application/agent/blobs.ts"
 import { uploadRejected } from "../../../src/domain/blobs/blobErrors.ts"
-import type { UploadReply } from "../../../src/domain/model/messages/blobs.ts"
+import type { UploadReply } from "../../../src/domain/model/messages/requests.ts"
 
 const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
 

@@ -7,7 +7,7 @@ import {
   restoreData,
   toReference
 } from "../../../src/domain/blobs/binaryContent.ts"
-import type { ContentBlock } from "../../../src/domain/model/ContentBlock.ts"
+import type { ContentBlock } from "../../../src/domain/model/ToolResult.ts"
 
 const data = "AAECAw=="
 const image: ContentBlock = { type: "image", data, mimeType: "image/png" }

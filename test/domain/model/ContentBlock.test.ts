@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { JsonObject } from "../../../src/domain/json.ts"
-import type { ContentBlock } from "../../../src/domain/model/ContentBlock.ts"
-import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
+import { type ContentBlock, parseToolResult } from "../../../src/domain/model/ToolResult.ts"
 
 /** What a program does with a block; compiles only while `type` narrows. */
 const describeBlock = (block: ContentBlock): string => {

@@ -6,7 +6,7 @@ import {
   type Office,
   memberAt,
   allMembers
-} from "../../../src/domain/office/MembershipState.ts"
+} from "../../../src/domain/office/decideMembership.ts"
 import { type Member } from "../../../src/domain/model/Membership.ts"
 import {
   diffOffices,

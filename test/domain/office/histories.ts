@@ -1,6 +1,5 @@
 import { Arbitrary, Option, Schema } from "effect"
-import type { MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
-import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
+import type { MembershipCommand, Capacity } from "../../../src/domain/office/decideMembership.ts"
 
 /** Few different names, which maximizes conflicts between sessions. */
 export const sids = ["1", "2", "3", "4", "5", "6"] as const

@@ -1,7 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result } from "effect"
-import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
-import { emptyMembershipState, type MembershipState, membersOf } from "../../../src/domain/office/MembershipState.ts"
+import {
+  decide,
+  evolve,
+  type MembershipCommand,
+  emptyMembershipState,
+  type MembershipState,
+  membersOf
+} from "../../../src/domain/office/decideMembership.ts"
 
 const connect = (sid: string): MembershipCommand => ({
   _tag: "Connect",

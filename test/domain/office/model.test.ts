@@ -4,15 +4,13 @@ import {
   decide,
   evolve,
   type MembershipCommand,
-  type MembershipEvent
-} from "../../../src/domain/office/decideMembership.ts"
-import {
+  type MembershipEvent,
   findComputer,
   isComputerElsewhere,
   membersOf,
   emptyMembershipState,
   type MembershipState
-} from "../../../src/domain/office/MembershipState.ts"
+} from "../../../src/domain/office/decideMembership.ts"
 import { MembershipError, type Membership } from "../../../src/domain/model/Membership.ts"
 import { sortedMembers } from "../../../src/domain/office/OfficeReplica.ts"
 import { commandsOf, histories, type History, inWords, names, officeIds } from "./histories.ts"

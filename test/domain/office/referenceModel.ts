@@ -1,5 +1,4 @@
-import type { MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
-import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
+import type { MembershipCommand, Capacity } from "../../../src/domain/office/decideMembership.ts"
 import type { MembershipError, Membership } from "../../../src/domain/model/Membership.ts"
 
 /** A connected session with its membership. */

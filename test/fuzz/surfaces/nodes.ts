@@ -1,4 +1,4 @@
-import { Duration, Effect, Exit, type Fiber, Layer, Logger, Result } from "effect"
+import { Effect, Exit, type Fiber, Layer, Logger, Result } from "effect"
 import {
   encodeEvent,
   encodeReply,
@@ -7,8 +7,8 @@ import {
   frameKinds
 } from "../../../src/adapters/tcp/transport/frames.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
-import { NodeTransport } from "../../../src/application/ports/NodeTransport.ts"
 import {
+  NodeTransport,
   type Link,
   LinkClosed,
   type MessageHandler,
@@ -35,19 +35,16 @@ const event = (id: number, name: string, value: unknown): Buffer =>
   Buffer.concat(encodeEvent(id, name, jsonBody(value), () => undefined).chunks)
 
 const request = (id: number, name: string, value: unknown): Buffer =>
-  event(id, encodeNodeMessage({ _tag: "Request", id, timeout: Duration.seconds(5), to: member, event: name }), value)
+  event(id, encodeNodeMessage(["request", id, 5000, member.sid, member.office, name]), value)
 
 const reply = (id: number, ...values: ReadonlyArray<Body>): Buffer =>
   Buffer.concat(encodeReply(id, values, () => undefined).chunks)
 
 const frames: ReadonlyArray<Buffer> = [
   request(1, "echo", { a: 1 }),
-  Buffer.concat([
-    request(2, "hold", [1, 2, { b: null }]),
-    event(0, encodeNodeMessage({ _tag: "Cancel", id: 2 }), null)
-  ]),
+  Buffer.concat([request(2, "hold", [1, 2, { b: null }]), event(0, encodeNodeMessage(["cancel", 2]), null)]),
   Buffer.concat([request(3, "faulty", null), request(4, "many", [])]),
-  event(0, encodeNodeMessage({ _tag: "Notify", sids: ["s1", "s2"], event: "notify:x" }), { x: 1 }),
+  event(0, encodeNodeMessage(["notify", ["s1", "s2"], "notify:x"]), { x: 1 }),
   event(5, "[]", {}),
   reply(1, jsonBody({ ok: true })),
   reply(2, ...encodeOutcome(Exit.fail(new LinkClosed({ reason: "gone" })))),
@@ -117,13 +114,7 @@ const play = Effect.fnUntraced(function* (note: Note) {
 
   const ask = () => {
     requests += 1
-    const header = encodeNodeMessage({
-      _tag: "Request",
-      id: requests,
-      timeout: Duration.minutes(1),
-      to: member,
-      event: "echo"
-    })
+    const header = encodeNodeMessage(["request", requests, 60_000, member.sid, member.office, "echo"])
     run(
       Effect.map(witness(header, jsonBody(question)), (values) => {
         const outcome = decodeOutcome(values)

@@ -1,7 +1,7 @@
 import { Option } from "effect"
 import type { OfficeKey, SessionId } from "../../../domain/model/ids.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { computerNamed, memberAt, type Office } from "../../../domain/office/MembershipState.ts"
+import { computerNamed, memberAt, type Office } from "../../../domain/office/decideMembership.ts"
 import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
 import {
   diffOffices,
@@ -112,7 +112,7 @@ export class LocalOffices {
     }
     const next = advanceReplica(replica, update)
     if (next === "known" || next === "gap") return next
-    if (!isOrphan) this.#applyMembershipChange(office, change)
+    if (!isOrphan) this.#apply(office, change)
     const now = this.#replicas.get(office)
     if (now !== undefined) this.#replicas.set(office, { ...now, revision: toRevision, asOf: toRevision })
     return isOrphan ? "orphan" : "known"
@@ -125,7 +125,7 @@ export class LocalOffices {
     const members = snapshot.members.filter((member) => !this.#isOrphan(member))
     const next = replicaFromSnapshot({ ...snapshot, members })
     for (const change of diffOffices(replica.office, next.office)) {
-      this.#applyMembershipChange(office, change)
+      this.#apply(office, change)
       if (change._tag === "Left") this.#evictSession(change.sid, membershipLostReason)
     }
     if (this.#localMembers.has(office)) this.#replicas.set(office, next)
@@ -134,13 +134,15 @@ export class LocalOffices {
   }
 
   findComputer(office: OfficeKey, name: string): Option.Option<Member> {
-    const replica = this.#replicas.get(office)
-    return replica === undefined ? Option.none() : computerNamed(replica.office, name)
+    return computerNamed(this.#office(office), name)
   }
 
   members(office: OfficeKey): ReadonlyArray<Member> {
-    const replica = this.#replicas.get(office)
-    return replica === undefined ? [] : sortedMembers(replica.office)
+    return sortedMembers(this.#office(office))
+  }
+
+  #office(office: OfficeKey): Office {
+    return (this.#replicas.get(office) ?? emptyReplica).office
   }
 
   /** Offices with a replica or a pending join. */
@@ -193,7 +195,7 @@ export class LocalOffices {
     else local.pendingEviction = reason
   }
 
-  #applyMembershipChange(office: OfficeKey, change: MembershipChange): void {
+  #apply(office: OfficeKey, change: MembershipChange): void {
     if (change._tag === "Entered") this.#addMember(change.member)
     else this.#removeMember(change, office)
   }
@@ -210,9 +212,8 @@ export class LocalOffices {
       const { role } = membership
       const joined = { role: Option.some(role), membership: Option.some(membership), ...definedOnly({ joinedAt }) }
       local.session = { ...local.session, ...joined }
-      const localMembers = this.#localMembers.get(membership.office)
-      if (localMembers === undefined) this.#localMembers.set(membership.office, new Set([sid]))
-      else localMembers.add(sid)
+      const localMembers = this.#localMembers.get(membership.office) ?? new Set()
+      this.#localMembers.set(membership.office, localMembers.add(sid))
     }
     if (recipients.length > 0 || local !== undefined) this.#emit({ _tag: "Entered", sid, membership, recipients })
     local?.joining?.onEntered()
@@ -220,8 +221,9 @@ export class LocalOffices {
 
   #removeMember(change: Left, id = change.membership.office): void {
     const replica = this.#replicas.get(id)
-    const member = replica === undefined ? undefined : this.#findMember(replica.office, change)
-    if (replica === undefined || member === undefined) return
+    // A change may name the key of a name instead of the name.
+    const member = replica && Option.getOrUndefined(memberAt(replica.office, change.membership))
+    if (replica === undefined || member?.sid !== change.sid) return
     const { membership, sid } = member
     const local = this.#sessions.get(sid)
     if (local !== undefined && Option.exists(local.session.membership, ({ office }) => office === id)) {
@@ -235,9 +237,5 @@ export class LocalOffices {
     } else this.#replicas.set(id, { ...replica, office: applyMembershipChange(replica.office, change) })
     this.#emit({ _tag: "Left", sid, membership, recipients: [...(localMembers ?? [])] })
     if (change.replaced) this.#evictSession(sid, takeoverReason)
-  }
-
-  #findMember(office: Office, { membership, sid }: Left): Member | undefined {
-    return Option.getOrUndefined(Option.filter(memberAt(office, membership), (member) => member.sid === sid))
   }
 }

@@ -3,8 +3,7 @@ import type { OfficeKey } from "../../../domain/model/ids.ts"
 import type { RegistryChange } from "../../../application/ports/OfficeRegistry.ts"
 import type { MembershipChange } from "../../../domain/office/OfficeReplica.ts"
 import type { ApplyResult, LocalOffices } from "./LocalOffices.ts"
-import { decodeMessage, membershipOfField } from "./registryMessages.ts"
-import type { RegistryCallError, RegistryScripts } from "./RegistryScripts.ts"
+import { decodeMessage, membershipOfField, type RegistryCallError, type RegistryScripts } from "./RegistryScripts.ts"
 import type { SyncState } from "./SyncState.ts"
 
 /** What the parts of one registry share. */
@@ -21,7 +20,8 @@ export interface RegistryContext {
 
 /** Applies the changes that Redis publishes, and reads snapshots where changes were missed. */
 export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: RegistryContext) => {
-  const inFlight = new Map<OfficeKey, { again: boolean }>()
+  /** The offices whose snapshot is being read: true for those to read again. */
+  const reading = new Map<OfficeKey, boolean>()
 
   const onApplied = (office: OfficeKey, result: ApplyResult) => {
     if (result === "orphan") sync.markOutOfSync()
@@ -31,23 +31,20 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
   /** Reads a snapshot of an office. A call during a read returns at once and repeats the read. */
   const refresh = (office: OfficeKey): Effect.Effect<void, RegistryCallError> =>
     Effect.suspend(() => {
-      const pending = inFlight.get(office)
-      if (pending !== undefined) {
-        pending.again = true
+      if (reading.has(office)) {
+        reading.set(office, true)
         return Effect.void
       }
-      const own = { again: false }
-      inFlight.set(office, own)
       const readSnapshot = Effect.map(scripts.snapshot(office), ([state, asOf, revision, members]) => {
         // The members of this node are missing because its lease expired, not because they left.
         if (state === "unknown_node") sync.markOutOfSync()
         else if (local.needsReplica(office)) onApplied(office, local.applySnapshot(office, { asOf, revision, members }))
       })
-      const readUntilCurrent = Effect.suspend((): Effect.Effect<void, RegistryCallError> => {
-        own.again = false
-        return Effect.flatMap(readSnapshot, () => (own.again ? readUntilCurrent : Effect.void))
+      const markReading = Effect.sync(() => reading.set(office, false))
+      const readUntilCurrent = Effect.repeat(Effect.andThen(markReading, readSnapshot), {
+        while: () => reading.get(office) === true
       })
-      return sync.outOfSyncOnError(readUntilCurrent).pipe(Effect.ensuring(Effect.sync(() => inFlight.delete(office))))
+      return sync.outOfSyncOnError(readUntilCurrent).pipe(Effect.ensuring(Effect.sync(() => reading.delete(office))))
     })
 
   const onMessage = (text: string): void => {

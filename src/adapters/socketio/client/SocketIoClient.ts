@@ -233,8 +233,7 @@ const connect = Effect.fnUntraced(function* (
   )
 })
 
-/** Connects to a Server over Socket.IO. Runs in Node and in browsers. */
-export const layer = (options: SocketIoClientOptions): Layer.Layer<TransportClient> =>
+const makeLayer = (options: ConnectOptions): Layer.Layer<TransportClient> =>
   Layer.effect(
     TransportClient,
     Effect.gen(function* () {
@@ -245,10 +244,9 @@ export const layer = (options: SocketIoClientOptions): Layer.Layer<TransportClie
     })
   )
 
+/** Connects to a Server over Socket.IO. Runs in Node and in browsers. */
+export const layer = (options: SocketIoClientOptions): Layer.Layer<TransportClient> => makeLayer(options)
+
 /** Connects over a Unix socket of this machine, on Node. */
 export const layerOnSocket = (socketPath: string): Layer.Layer<TransportClient> =>
-  Layer.sync(TransportClient, () => {
-    const network = makeTransportChoice()
-    const options = { url: "http://localhost", socketPath }
-    return TransportClient.of({ connect: (request) => connect(options, network, Effect.undefined, request) })
-  })
+  makeLayer({ url: "http://localhost", socketPath })

@@ -11,9 +11,8 @@ import { asObject, asString, parseJson } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { formatMismatch } from "../../../domain/wire/lines.ts"
 import { isBadVersionMessage, originNotAllowedMessage, versionQueryParameter } from "../../../domain/wire/version.ts"
-import { certificateProblem } from "../../bytes/certificateErrors.ts"
+import { certificateProblem, formatNetworkError } from "../../bytes/networkErrors.ts"
 import { proxiesOf, proxyProblem } from "../../bytes/environmentProxies.ts"
-import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
 import { plainRequest } from "./nodeAgent.ts"
 import type { ServerAddress } from "./serverAddress.ts"
 
@@ -160,9 +159,10 @@ const networkErrorOf = ({ context, description }: RawConnectError): Error | unde
   )
 }
 
-export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): Effect.Effect<ConnectError> => {
+/** The error of an attempt, unless only a response to a plain request tells it. */
+const findConnectError = (attempt: ConnectAttempt, raw: RawConnectError): ConnectError | undefined => {
   const { context, data, description, message } = raw
-  const { isTokenRenewable, url } = attempt
+  const { agent, isTokenRenewable, origin, url } = attempt
   const { code, message: text, reason } = asObject(data)
   if (typeof code === "number") {
     // A retry helps when the Server's check failed, or when a new token replaces an expired one.
@@ -171,30 +171,37 @@ export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): E
       code === errorCodes.internalError ||
       (isTokenRenewable && reason === "expired_credentials")
     const details = definedOnly({ reason: asString(reason) })
-    return Effect.succeed(new AdmissionRejected({ code, message: asString(text) ?? message, retryable, ...details }))
+    return new AdmissionRejected({ code, message: asString(text) ?? message, retryable, ...details })
   }
   const status = typeof description === "number" ? description : (context?.status ?? 0)
-  if (status >= 300) return Effect.succeed(errorFromResponse(url, status, context?.responseText ?? ""))
+  if (status >= 300) return errorFromResponse(url, status, context?.responseText ?? "")
   const networkError = networkErrorOf(raw)
   const certificate = certificateProblem(networkError)
   if (certificate !== undefined) {
-    const { reason, text: problem } = certificate
-    const what = `its certificate is not accepted: ${problem}`
-    return Effect.succeed(new Unreachable({ message: `Cannot reach ${url}: ${what}`, permanent: true, reason }))
+    const what = `its certificate is not accepted: ${certificate.text}`
+    return new Unreachable({ message: `Cannot reach ${url}: ${what}`, permanent: true, reason: certificate.reason })
   }
   if (networkError !== undefined) {
-    const { agent, origin } = attempt
     const atProxy = proxyProblem(agent && proxiesOf(agent), origin, networkError)
-    return Effect.succeed(makeUnreachable(url, atProxy ?? formatNetworkError(networkError)))
+    return makeUnreachable(url, atProxy ?? formatNetworkError(networkError))
   }
-  if (message === "websocket error") return probeRejection(attempt)
-  if (message === versionRejectedMessage) {
-    const unnamed = new VersionRejected({ message: "Protocol version mismatch", mismatch: undefined })
-    return Effect.map(probeRejection(attempt), (error) => (error._tag === "VersionRejected" ? error : unnamed))
+  switch (message) {
+    case "websocket error":
+    case versionRejectedMessage:
+      return undefined
+    case undecodableMessage:
+      return makeUnreachable(url, `the response is of ${intermediary}`)
+    case "Invalid namespace":
+      return new AdmissionRejected({ code: 404, message: `${url} is not an A2C-SMCP server` })
+    default:
+      return makeUnreachable(url, message === "xhr poll error" ? "connection refused or lost" : message)
   }
-  if (message === undecodableMessage) return Effect.succeed(makeUnreachable(url, `the response is of ${intermediary}`))
-  if (message === "Invalid namespace") {
-    return Effect.succeed(new AdmissionRejected({ code: 404, message: `${url} is not an A2C-SMCP server` }))
-  }
-  return Effect.succeed(makeUnreachable(url, message === "xhr poll error" ? "connection refused or lost" : message))
+}
+
+export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): Effect.Effect<ConnectError> => {
+  const found = findConnectError(attempt, raw)
+  if (found !== undefined) return Effect.succeed(found)
+  if (raw.message !== versionRejectedMessage) return probeRejection(attempt)
+  const unnamed = new VersionRejected({ message: "Protocol version mismatch", mismatch: undefined })
+  return Effect.map(probeRejection(attempt), (error) => (error._tag === "VersionRejected" ? error : unnamed))
 }

@@ -17,21 +17,23 @@ const stallReasons: ReadonlySet<string> = new Set(["keepalive_timeout", "join_ti
 
 type TransportName = "polling" | "websocket"
 
-interface TransportChoice {
-  readonly transports: ReadonlyArray<TransportName>
-  /** Permits polling to change to WebSocket. */
-  readonly upgrade: boolean
-  /** Polling follows a WebSocket that fails or gets no answer in this time. */
-  readonly fallbackAfter?: Duration.Duration
-}
-
 /** Makes the choice of transports, by what a client learns of its network. `transports` of the options are followed. */
 export const makeTransportChoice = (transports?: ReadonlyArray<TransportName>) => {
   let hasWebSocket = false
   let stalls = 0
   let avoidedUntil = 0
   return {
-    next: (connectTimeout: Duration.Duration): TransportChoice => {
+    /**
+     * The transports of the next attempt. `upgrade` permits polling to change to WebSocket. Polling follows a WebSocket that
+     * fails or gets no answer for `fallbackAfter`.
+     */
+    next: (
+      connectTimeout: Duration.Duration
+    ): {
+      readonly transports: ReadonlyArray<TransportName>
+      readonly upgrade: boolean
+      readonly fallbackAfter?: Duration.Duration
+    } => {
       if (transports !== undefined) return { transports, upgrade: true }
       if (!hasWebSocket) return { transports: ["polling", "websocket"], upgrade: Date.now() >= avoidedUntil }
       const half = Duration.divideUnsafe(connectTimeout, 2)

@@ -5,7 +5,7 @@ import { Limits } from "../../../application/server/Limits.ts"
 import { ServerMetrics } from "../../../application/server/observability/ServerMetrics.ts"
 import { defaultMaxMessageBytes, defaultNamespace, defaultValidateBytes, maxExcessConnections } from "../limits.ts"
 import type { PacketLimits } from "./parsePacket.ts"
-import type { ServerLinkContext, ServerLink } from "./ServerLink.ts"
+import type { ServerLinkContext, ServerLink } from "./OutboundMessage.ts"
 
 type Serve = TransportServer["Service"]["serve"]
 

@@ -6,8 +6,8 @@ import { serverCloseReason } from "../closeReasons.ts"
 import { makeHandshake } from "../gate.ts"
 import { maxForeignNamespaceLength } from "../limits.ts"
 import { closeLink, type ConnectionContext } from "./ConnectionContext.ts"
-import type { InboundPacket, MessagePacket } from "./parsePacket.ts"
-import type { ServerLink } from "./ServerLink.ts"
+import { type InboundPacket, type MessagePacket, parsePacket } from "./parsePacket.ts"
+import type { ServerLink } from "./OutboundMessage.ts"
 import { ConnectionBudget } from "./ConnectionBudget.ts"
 
 /** Connect packets per connection: each costs an admission. */
@@ -180,13 +180,29 @@ export abstract class MemberConnection {
     this.context.unauthenticated.delete(this)
   }
 
-  protected onBinary(): Violation | undefined {
+  /** Handles a packet of the namespace. */
+  protected abstract onPacket(packet: InboundPacket): Violation | undefined
+
+  /** Handles the bytes of a text; `undefined` stands for a binary frame. */
+  protected onData(bytes: Buffer | undefined): void {
+    const violation = bytes === undefined ? this.#onBinary() : this.#onText(bytes)
+    if (violation !== undefined) this.onViolation(violation)
+  }
+
+  #onBinary(): Violation | undefined {
     this.pendingAttachments -= 1
     return this.pendingAttachments < 0 ? "unexpected_binary" : undefined
   }
 
+  #onText(bytes: Buffer): Violation | undefined {
+    if (this.pendingAttachments > 0) return "missing_attachment"
+    const packet = parsePacket(bytes, this.context.limits)
+    if (packet === undefined) return "invalid_packet"
+    return packet.namespace === this.context.namespace ? this.onPacket(packet) : this.#onForeignPacket(packet)
+  }
+
   /** Handles a packet of a namespace that does not exist. */
-  protected onForeignPacket({ namespace: name, type }: InboundPacket): Violation | undefined {
+  #onForeignPacket({ namespace: name, type }: InboundPacket): Violation | undefined {
     if (type !== "connect" || name.length > maxForeignNamespaceLength) return "invalid_namespace"
     if (!this.violations.spend()) return "connect_flood"
     this.engineSocket.send(`4${name === "/" ? "" : `${name},`}{"message":"Invalid namespace"}`)

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { type Body, jsonBody } from "../../../application/ports/Body.ts"
-import type { QueuedMessage } from "../../bytes/MessageLink.ts"
+import { type QueuedMessage, MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
 import { compactBytes, RawBody } from "../../bytes/RawBody.ts"
 import type { EnginePacket, EnginePackets } from "../internals.ts"
 import type { BacklogArena } from "./BacklogArena.ts"
@@ -142,3 +142,30 @@ export const makeNotificationPacket = (namespace: string, event: string, body: B
 
 export const makeAckPacket = (namespace: string, id: number, values: ReadonlyArray<Body>, onDequeued: OnDequeued) =>
   makePacket(`3${namespace},${id}[`, values, onDequeued)
+
+/** What the links of one Server share. */
+export interface ServerLinkContext extends MessageLinkContext {
+  readonly namespace: string
+}
+
+/** The Server's end of a link over Socket.IO. */
+export abstract class ServerLink extends MessageLink<OutboundMessage> {
+  readonly #namespace: string
+
+  constructor(id: string, context: ServerLinkContext) {
+    super(id, context)
+    this.#namespace = context.namespace
+  }
+
+  protected encodeNotification(event: string, body: Body): OutboundMessage {
+    return makeNotificationPacket(this.#namespace, event, body, this.onDequeued)
+  }
+
+  protected encodeRequest(id: number, event: string, body: Body): OutboundMessage {
+    return makeRequestPacket(this.#namespace, id, event, body, this.onDequeued)
+  }
+
+  protected encodeReply(id: number, values: ReadonlyArray<Body>): OutboundMessage {
+    return makeAckPacket(this.#namespace, id, values, this.onDequeued)
+  }
+}

@@ -2,13 +2,17 @@ import { randomUUID } from "node:crypto"
 import type { Socket as EngineSocket } from "engine.io"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
-import { type OutboundMessage, releaseMessages } from "../connection/OutboundMessage.ts"
-import { type InboundPacket, parsePacket } from "../connection/parsePacket.ts"
+import {
+  type OutboundMessage,
+  releaseMessages,
+  ServerLink,
+  type ServerLinkContext
+} from "../connection/OutboundMessage.ts"
+import type { InboundPacket } from "../connection/parsePacket.ts"
 import { asMessageData, queuedPackets } from "../internals.ts"
 import { TextFrame } from "./ByteWebSocket.ts"
 import { type RelayTransport, relayTransportOf, type TransportListener } from "./RelayTransport.ts"
 import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
-import { ServerLink, type ServerLinkContext } from "../connection/ServerLink.ts"
 
 /** A link that writes bytes, where its transport takes them. */
 class RelayLink extends ServerLink {
@@ -69,11 +73,11 @@ export class RelayConnection extends MemberConnection implements TransportListen
     attach(relayTransportOf(engineSocket))
     engineSocket.on("upgrade", attach)
     engineSocket.once("close", () => releaseMessages(queuedPackets(engineSocket)))
-    engineSocket.on("message", (data: unknown) => this.#onMessage(textBytes(data)))
+    engineSocket.on("message", (data: unknown) => this.onData(textBytes(data)))
   }
 
   onShortMessage(bytes: Buffer): void {
-    this.#onMessage(bytes)
+    this.onData(bytes)
   }
 
   receivedBytes(): number {
@@ -88,20 +92,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
     relayTransportOf(this.engineSocket).liftSizeLimit()
   }
 
-  /** Handles the bytes of a text; `undefined` stands for a binary frame. */
-  #onMessage(bytes: Buffer | undefined): void {
-    const violation = bytes === undefined ? this.onBinary() : this.#onText(bytes)
-    if (violation !== undefined) this.onViolation(violation)
-  }
-
-  #onText(bytes: Buffer): Violation | undefined {
-    if (this.pendingAttachments > 0) return "missing_attachment"
-    const packet = parsePacket(bytes, this.context.limits)
-    if (packet === undefined) return "invalid_packet"
-    return packet.namespace === this.context.namespace ? this.#onPacket(packet) : this.onForeignPacket(packet)
-  }
-
-  #onPacket(packet: InboundPacket): Violation | undefined {
+  protected onPacket(packet: InboundPacket): Violation | undefined {
     switch (packet.type) {
       case "connect":
         return this.checkConnect() ?? this.#connect(packet.auth)

@@ -4,14 +4,11 @@ import { Server, type Socket as EngineSocket, type Transport, transports } from 
 import { makeEngineOptions, maxPayloadBytes } from "../connection/engineOptions.ts"
 import { writeProgressOf } from "../../http/writeProgress.ts"
 import * as internals from "../internals.ts"
-import { closeTimeout, defaultMaxMessageBytes, maxUnauthenticatedBytes } from "../limits.ts"
+import { closeTimeout, defaultMaxMessageBytes, maxPollResponseBytes, maxUnauthenticatedBytes } from "../limits.ts"
 import { ByteWebSocket } from "./ByteWebSocket.ts"
 import { type RelayTransport, relayTransportOf } from "./RelayTransport.ts"
 import { encodeForTransport, outboundMessageOf, releaseMessages } from "../connection/OutboundMessage.ts"
 import { limitPacketsPerPayload, makePollingBuffers } from "../connection/pollingBuffers.ts"
-
-/** Bytes of a response of several messages: building a longer string takes so long that other members notice. */
-const maxPollResponseBytes = 1024 * 1024
 
 const responseBatchSize = (packets: internals.EnginePackets): number => {
   let bytes = 0
@@ -67,10 +64,7 @@ const makePollingTransport = (request: internals.EngineRequest, maxPayloadBytes:
       transport.maxHttpBufferSize = maxUnauthenticatedBytes
     },
     trySend: () => false,
-    bufferedBytes: buffers.bufferedBytes,
-    incompleteBytes: buffers.incompleteBytes,
-    receivedBytes: buffers.receivedBytes,
-    sentBytes: buffers.sentBytes,
+    ...buffers,
     pauseFor: () => undefined,
     liftSizeLimit: () => {
       transport.maxHttpBufferSize = maxPayloadBytes

@@ -1,9 +1,7 @@
 import type { Socket as EngineSocket } from "engine.io"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"
 import { preEncoded, takesFrames } from "../internals.ts"
-
-/** Bytes of a response to a poll: building a longer string takes so long that other members notice. */
-const maxPollResponseBytes = 1024 * 1024
+import { maxPollResponseBytes } from "../limits.ts"
 
 /** Passes messages to Engine.IO, for polling in responses of limited size. */
 export class OutboundQueue {

@@ -9,24 +9,14 @@ import { serverCloseReason } from "../closeReasons.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { maxPayloadBytes } from "../connection/engineOptions.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
-import type { OutboundMessage } from "../connection/OutboundMessage.ts"
+import { type OutboundMessage, ServerLink, type ServerLinkContext } from "../connection/OutboundMessage.ts"
 import { limitPacketsPerPayload } from "../connection/pollingBuffers.ts"
-import { type InboundPacket, parsePacket } from "../connection/parsePacket.ts"
+import type { InboundPacket } from "../connection/parsePacket.ts"
 import { isPolling, writeResponsesAsBytes } from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
 import { OutboundQueue } from "./OutboundQueue.ts"
-import { type StockListener, trackPolling, type TransportBuffers, watchWebSocket } from "./transports.ts"
+import { type StockListener, trackPolling, watchWebSocket } from "./transports.ts"
 import type { Body } from "../../../application/ports/Body.ts"
-import { ServerLink, type ServerLinkContext } from "../connection/ServerLink.ts"
-
-/** The part of a connection that a link writes to. */
-interface LinkConnection {
-  readonly write: (message: OutboundMessage) => void
-  readonly bufferedBytes: () => number
-  readonly sentBytes: () => number
-  readonly pauseReading: (millis: number) => void
-  readonly closeConnection: (discard: boolean) => void
-}
 
 type EventListener = (...args: ReadonlyArray<unknown>) => void
 
@@ -40,9 +30,9 @@ const report = (listeners: ReadonlyArray<EventListener>, event: string, body: Bo
 /** A link over a socket of Socket.IO. Its catch-all listeners, as of the Admin UI, get the messages. */
 class StockLink extends ServerLink {
   readonly #socket: Socket
-  readonly #connection: LinkConnection
+  readonly #connection: StockConnection
 
-  constructor(socket: Socket, connection: LinkConnection, context: ServerLinkContext) {
+  constructor(socket: Socket, connection: StockConnection, context: ServerLinkContext) {
     super(socket.id, context)
     this.#socket = socket
     this.#connection = connection
@@ -111,13 +101,15 @@ export const toStockConnectError = ({ code, message, reason }: AdmissionRejected
   Object.assign(new Error(message), { data: { code, message, reason } })
 
 /** A connection of a Socket.IO server. Connects and disconnects pass through Socket.IO; messages do not. */
-export class StockConnection extends MemberConnection implements LinkConnection {
+export class StockConnection extends MemberConnection {
   readonly #queue: OutboundQueue
   readonly #polling: ReturnType<typeof trackPolling>
-  #webSocket: TransportBuffers | undefined
+  #webSocket: ReturnType<typeof watchWebSocket>
   #link: StockLink | undefined
   /** The credentials of the latest connect packet. */
   #auth: unknown
+  /** Passes a packet on to Socket.IO. */
+  #emit: Emit = () => undefined
 
   constructor(engineSocket: EngineSocket, context: ConnectionContext) {
     super(engineSocket, context)
@@ -168,8 +160,8 @@ export class StockConnection extends MemberConnection implements LinkConnection 
     const isText = typeof data === "string"
     const isOurs = isExclusive || (isText ? isPacketOf(namespace, data) : this.pendingAttachments > 0)
     if (!isOurs) return false
-    const violation = isText ? this.#onText(data, emit) : this.onBinary()
-    if (violation !== undefined) this.onViolation(violation)
+    this.#emit = emit
+    this.onData(isText ? Buffer.from(data) : undefined)
     return true
   }
 
@@ -224,30 +216,22 @@ export class StockConnection extends MemberConnection implements LinkConnection 
 
   #discard(): void {
     this.#webSocket?.discard()
-    this.#polling.discard()
+    this.#polling.destroyUnread()
   }
 
-  #onText(text: string, emit: Emit): Violation | undefined {
-    if (this.pendingAttachments > 0) return "missing_attachment"
-    const packet = parsePacket(Buffer.from(text), this.context.limits)
-    if (packet === undefined) return "invalid_packet"
-    if (packet.namespace === this.context.namespace) return this.#onPacket(packet, emit)
-    return this.onForeignPacket(packet)
-  }
-
-  #onPacket(packet: InboundPacket, emit: Emit): Violation | undefined {
+  protected onPacket(packet: InboundPacket): Violation | undefined {
     const { namespace: nsp } = packet
     switch (packet.type) {
       case "connect": {
         const violation = this.checkConnect()
         if (violation !== undefined) return violation
         this.#auth = packet.auth
-        emit({ type: PacketType.CONNECT, nsp, data: isJsonObject(packet.auth) ? packet.auth : {} })
+        this.#emit({ type: PacketType.CONNECT, nsp, data: isJsonObject(packet.auth) ? packet.auth : {} })
         return undefined
       }
       case "disconnect": {
         const violation = this.onDisconnect()
-        if (violation === undefined && this.#link !== undefined) emit({ type: PacketType.DISCONNECT, nsp })
+        if (violation === undefined && this.#link !== undefined) this.#emit({ type: PacketType.DISCONNECT, nsp })
         this.#link = undefined
         return violation
       }

@@ -14,24 +14,8 @@ export interface StockListener {
   readonly isAdmitted: () => boolean
 }
 
-/** The buffers of a transport. */
-export interface TransportBuffers {
-  /** Bytes that the network has not taken. */
-  readonly bufferedBytes: () => number
-  /** Bytes that the network has taken. */
-  readonly sentBytes: () => number
-  /** Approximate memory of the message that has arrived in part. */
-  readonly incompleteBytes: () => number
-  /** Bytes that have arrived. */
-  readonly receivedBytes: () => number
-  /** Reads nothing for some milliseconds, where the transport can do that. */
-  readonly pauseFor: (millis: number) => void
-  /** Frees what the peer has not read. */
-  readonly discard: () => void
-}
-
 /** Watches the WebSocket of a transport; `undefined` for polling. */
-export const watchWebSocket = (transport: Transport, listener: StockListener): TransportBuffers | undefined => {
+export const watchWebSocket = (transport: Transport, listener: StockListener) => {
   const webSocket = webSocketOf(transport)
   if (webSocket === undefined) return undefined
   const netSocket = netSocketBelow(webSocket)
@@ -54,11 +38,15 @@ export const watchWebSocket = (transport: Transport, listener: StockListener): T
   webSocket.on("pong", onControlFrame)
   transport.on("drain", listener.onBacklogChange)
   return {
-    bufferedBytes: () => webSocket.bufferedAmount,
-    sentBytes: () => (netSocket === undefined ? 0 : writeProgressOf(netSocket).bytesSent),
-    incompleteBytes: () => incompleteBytesOf(webSocket),
-    receivedBytes: () => netSocket?.bytesRead ?? 0,
-    pauseFor: (millis) => {
+    /** Bytes that the network has not taken. */
+    bufferedBytes: (): number => webSocket.bufferedAmount,
+    /** Bytes that the network has taken. */
+    sentBytes: (): number => (netSocket === undefined ? 0 : writeProgressOf(netSocket).bytesSent),
+    /** Approximate memory of the message that has arrived in part. */
+    incompleteBytes: (): number => incompleteBytesOf(webSocket),
+    receivedBytes: (): number => netSocket?.bytesRead ?? 0,
+    /** Reads nothing for some milliseconds. */
+    pauseFor: (millis: number): void => {
       if (isPaused) return
       isPaused = true
       webSocket.pause()
@@ -67,18 +55,9 @@ export const watchWebSocket = (transport: Transport, listener: StockListener): T
         webSocket.resume()
       }, millis).unref()
     },
-    discard: () => webSocket.terminate()
+    /** Frees what the peer has not read. */
+    discard: (): void => webSocket.terminate()
   }
-}
-
-/** The requests of a connection that polls. */
-export interface PollingRequests extends TransportBuffers {
-  /** Follows a request before Engine.IO handles it. */
-  readonly track: (request: IncomingMessage, response: ServerResponse) => void
-  /** Counts messages in the response of the latest poll. */
-  readonly onFlush: (bytes: number) => void
-  /** Frees in time what is not read: it outlives the connection. */
-  readonly close: () => void
 }
 
 /** Runs an effect once another listener reads the data of a request: reading them before would lose some. */
@@ -91,25 +70,23 @@ const onceRead = (request: IncomingMessage, run: () => void): void => {
   request.on("newListener", onListener)
 }
 
-/** Makes the record of the requests of one connection. */
-export const trackPolling = (listener: StockListener, maxPayloadBytes: () => number): PollingRequests => {
+/** Makes the record of the requests of one connection that polls. */
+export const trackPolling = (listener: StockListener, maxPayloadBytes: () => number) => {
   const buffers = makePollingBuffers(() => listener, maxPayloadBytes)
   let response: ServerResponse | undefined
   return {
-    track: (request, next) => {
+    ...buffers,
+    /** Follows a request before Engine.IO handles it. */
+    track: (request: IncomingMessage, next: ServerResponse): void => {
       if (request.method === "POST") onceRead(request, () => buffers.trackPayload(request))
       else if (request.method === "GET") response = next
     },
-    onFlush: (bytes) => {
+    /** Counts messages in the response of the latest poll. */
+    onFlush: (bytes: number): void => {
       if (response !== undefined) buffers.trackResponse(response, bytes)
     },
-    bufferedBytes: buffers.bufferedBytes,
-    sentBytes: buffers.sentBytes,
-    incompleteBytes: buffers.incompleteBytes,
-    receivedBytes: buffers.receivedBytes,
-    pauseFor: () => undefined,
-    discard: buffers.destroyUnread,
-    close: () => {
+    /** Frees in time what is not read: it outlives the connection. */
+    close: (): void => {
       if (buffers.hasUnread()) setTimeout(buffers.destroyUnread, closeTimeout).unref()
     }
   }

@@ -1,7 +1,6 @@
 import { randomBytes, timingSafeEqual } from "node:crypto"
 import { Effect } from "effect"
-import { NodeTransport } from "../../../application/ports/NodeTransport.ts"
-import { AdmissionRejected, Unreachable } from "../../../application/ports/Transport.ts"
+import { NodeTransport, AdmissionRejected, Unreachable } from "../../../application/ports/Transport.ts"
 import { asObject, asString } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { connectTcp } from "../transport/connectTcp.ts"

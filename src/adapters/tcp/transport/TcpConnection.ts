@@ -1,5 +1,5 @@
 import type { Socket } from "node:net"
-import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../../bytes/networkErrors.ts"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
 import { encodeControl, FrameReader, frameKinds } from "./frames.ts"
 

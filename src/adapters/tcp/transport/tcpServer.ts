@@ -2,8 +2,13 @@ import { randomUUID } from "node:crypto"
 import { createServer, type Server, type Socket } from "node:net"
 import * as tls from "node:tls"
 import { Cause, Effect, Exit, FiberSet, Option, Result, Scope } from "effect"
-import { ServedLines, versionsOf } from "../../../application/ports/ServedLines.ts"
-import { AdmissionRejected, ListenError, type TransportServer } from "../../../application/ports/Transport.ts"
+import {
+  ServedLines,
+  versionsOf,
+  AdmissionRejected,
+  ListenError,
+  type TransportServer
+} from "../../../application/ports/Transport.ts"
 import { asObject, asString } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { versionGate } from "../../../domain/wire/version.ts"

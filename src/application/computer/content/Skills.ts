@@ -1,7 +1,7 @@
 import { Effect, Option, Result, type Scope, Stream } from "effect"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { skillMainFile, type SkillRef } from "../../../domain/model/messages/skills.ts"
+import { skillMainFile, type SkillRef } from "../../../domain/model/messages/requests.ts"
 import { invalidSkillName, skillFileNotAccessible, skillNotFound } from "../../../domain/skills/skillErrors.ts"
 import { parseSkillName } from "../../../domain/skills/skillNames.ts"
 import { parseSkillPath } from "../../../domain/skills/skillPaths.ts"

@@ -5,11 +5,11 @@ import { Base64 } from "effect/encoding"
 import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { uploadRejected } from "../../../domain/blobs/blobErrors.ts"
 import { parseDeclaration, receiveChunk, type UploadDeclaration } from "../../../domain/blobs/chunks.ts"
-import type { UploadReply } from "../../../domain/model/messages/blobs.ts"
+import type { UploadReply } from "../../../domain/model/messages/requests.ts"
 import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type LandingFailed, LandingFolder, type LandingPart } from "../../ports/files/LandingFolder.ts"
-import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import { secureRandomHex } from "../../shared/secureRandom.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
 
 /** Where Agents may put files. */
@@ -92,7 +92,7 @@ const makeUploadsInProgress = Effect.fnUntraced(function* (maxBytes: number) {
     if (uploads.size >= maxUploads) return yield* uploadRejected("busy")
     const upload: Upload = {
       ...declaration,
-      id: bytesToHex(secureRandomBytes(16)),
+      id: secureRandomHex(16),
       caller,
       hash: sha256.create(),
       lock: Semaphore.makeUnsafe(1),

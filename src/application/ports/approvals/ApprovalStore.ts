@@ -5,9 +5,7 @@ import type { ComputerName } from "../../../domain/model/ids.ts"
 /** The approvals cannot be read or written. The message names the location. */
 export class ApprovalsUnavailable extends Data.TaggedError("ApprovalsUnavailable")<{ readonly message: string }> {}
 
-/**
- * Keeps the grants and the approved definitions of tools of Computers, by the name of a Computer.
- */
+/** Keeps the grants and the approved definitions of tools of Computers, by the name of a Computer. */
 export class ApprovalStore extends Context.Service<
   ApprovalStore,
   {

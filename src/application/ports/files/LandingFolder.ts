@@ -6,10 +6,7 @@ export class LandingFailed extends Data.TaggedError("LandingFailed")<{ readonly 
 /** A file that is being received, under a name that no upload gets. */
 export interface LandingPart {
   readonly append: (bytes: Uint8Array) => Effect.Effect<void, LandingFailed>
-  /**
-   * Gives the complete file its name, at once, or a numbered one where that is taken, and gives its absolute path. An
-   * existing file is never replaced.
-   */
+  /** Names the complete file at once, numbered where the name is taken, and gives its absolute path. Replaces none. */
   readonly finish: (name: string) => Effect.Effect<string, LandingFailed>
   /** Removes the file unless it is finished. */
   readonly discard: Effect.Effect<void>

@@ -26,10 +26,7 @@ export interface OpenSkillFile {
   readonly size: number
   /** Identifies the file and its content: another text after every change. */
   readonly version: string
-  /**
-   * Reads at most `length` bytes from `offset`; fewer only at the end. Fails with `changed` unless the bytes are of this
-   * version.
-   */
+  /** Reads at most `length` bytes from `offset`, fewer only at the end. Fails with `changed` for another version. */
   readonly read: (offset: number, length: number) => Effect.Effect<Uint8Array, SkillFileError>
 }
 

@@ -125,7 +125,7 @@ export const makeConnections = Effect.gen(function* () {
 
   const takeSlot = (link: Link) =>
     Effect.suspend(() => {
-      if (links.size < maxConnections) return Effect.sync(() => void links.add(link))
+      if (links.size < maxConnections) return Effect.succeed(links.add(link))
       metrics.limitExceeded("connections")
       return new AdmissionRejected({
         code: errorCodes.unavailable,
@@ -172,6 +172,13 @@ export const makeConnections = Effect.gen(function* () {
     /** A snapshot of the open connections. */
     all: (): ReadonlyArray<Connection> => [...connections.values()],
     closeForLimit,
+    /** Sends an encoded notification, best effort. It cannot be merged with others: a slow reader misses it. */
+    forward: (connection: Connection, event: string, body: Body): void => {
+      if (connection.closing) return
+      connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+      if (connection.link.backlog() <= limits.notificationBacklogBytes) connection.link.post(event, body)
+      else metrics.dropped("notification")
+    },
     /** Closes a connection whose send backlog exceeds the limit, and the slowest readers when all backlogs do. */
     checkBacklog,
     onBacklogChange: ({ id }: Link): void => {
@@ -185,21 +192,5 @@ export const makeConnections = Effect.gen(function* () {
     size: () => links.size,
     /** Send backlog of all connections and their deferred notifications, in bytes. */
     totalBacklogBytes: backlogs.totalBytes
-  }
-})
-
-/**
- * Makes a function that sends an encoded notification to a client, best effort. An encoded one cannot be merged with
- * others, so a client that reads too slowly misses it.
- */
-export const makeForwardNotification = Effect.gen(function* () {
-  const clock = yield* Clock.Clock
-  const { notificationBacklogBytes } = yield* Limits
-  const metrics = yield* ServerMetrics
-  return (connection: Connection, event: string, body: Body): void => {
-    if (connection.closing) return
-    connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-    if (connection.link.backlog() <= notificationBacklogBytes) connection.link.post(event, body)
-    else metrics.dropped("notification")
   }
 })

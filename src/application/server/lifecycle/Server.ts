@@ -4,10 +4,9 @@ import { lineForVersion } from "../../../domain/wire/lines.ts"
 import { formatVersion } from "../../../domain/wire/version.ts"
 import { Authenticator } from "../../ports/Authenticator.ts"
 import { NodeLink } from "../nodes/NodeLink.ts"
-import type { NodeTransport } from "../../ports/NodeTransport.ts"
-import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
-import { ServedLines } from "../../ports/ServedLines.ts"
 import {
+  type NodeTransport,
+  ServedLines,
   type AdmissionRejected,
   type Handshake,
   type Link,
@@ -15,13 +14,14 @@ import {
   type MessageHandler,
   TransportServer
 } from "../../ports/Transport.ts"
+import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import { makeClusterNodes } from "../routing/ClusterNodes.ts"
 import { type Connections, makeConnections } from "../connections/Connections.ts"
 import { startIdleReaper } from "./idleReaper.ts"
 import { guardInbound } from "../routing/inboundGuard.ts"
 import { formatLimitName, Limits } from "../Limits.ts"
 import { parseMemberFeatures } from "../../../domain/office/memberFeatures.ts"
-import { makeRequestBudget } from "../connections/RequestBudget.ts"
+import { makeRequestBudget, makeInFlightCalls } from "../connections/InFlightCalls.ts"
 import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
 import { makeMembershipCoordinator, type MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import { makeNotifications } from "../membership/Notifications.ts"
@@ -29,7 +29,6 @@ import { MembershipObservers } from "../observability/observers.ts"
 import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
 import type { RequestHandler } from "../routing/ClientRequest.ts"
 import { makeCallStatusForwarding } from "../routing/callStatus.ts"
-import { makeInFlightCalls } from "../connections/InFlightCalls.ts"
 import { makeClientRequestHandler } from "../routing/clientRequestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
 import { OfficeWatch } from "../watch/OfficeWatch.ts"

@@ -3,7 +3,7 @@ import { NodeLink } from "../nodes/NodeLink.ts"
 import type { Connections } from "../connections/Connections.ts"
 import type { InFlightCalls } from "../connections/InFlightCalls.ts"
 import { Readiness } from "../observability/Readiness.ts"
-import { ServerSettings } from "../ServerSettings.ts"
+import { ServerSettings } from "../Limits.ts"
 
 /** Interval at which the drain checks for calls in flight and unsent replies. */
 const pollInterval = Duration.millis(20)

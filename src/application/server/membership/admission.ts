@@ -8,8 +8,7 @@ import { checkConnectRights } from "../../../domain/office/grants.ts"
 import { admissionRejected, Authenticator, checkCredentials, checkIdentity } from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
-import { Limits } from "../Limits.ts"
-import { ServerSettings } from "../ServerSettings.ts"
+import { Limits, ServerSettings } from "../Limits.ts"
 
 /** Time limit of the authenticator, unless the join or idle timeout is shorter. Clients wait longer to connect. */
 const maxAuthenticationTime = Duration.seconds(15)

@@ -1,24 +1,128 @@
-import { Context, Effect, Exit, Layer, Result, type Scope } from "effect"
+import { Duration, Effect, Exit, type Scope, Context, Layer, Result } from "effect"
+import { asObject, asString } from "../../../domain/json.ts"
 import type { Body } from "../../ports/Body.ts"
-import { NodeTransport } from "../../ports/NodeTransport.ts"
-import { ServedLines } from "../../ports/ServedLines.ts"
-import type { Link } from "../../ports/Transport.ts"
+import {
+  type Handshake,
+  type Link,
+  LinkClosed,
+  type MessageHandler,
+  type Reply,
+  type ReplyExit,
+  NodeTransport,
+  ServedLines
+} from "../../ports/Transport.ts"
+import {
+  decodeNodeMessage,
+  encodeOutcome,
+  type NodeMessage,
+  type NodeMessageHandler,
+  encodeNodeMessage,
+  type StartNodeRequest
+} from "./nodeMessages.ts"
 import { Limits } from "../Limits.ts"
-import { makeInboundLinks } from "./inboundLinks.ts"
-import { encodeNodeMessage, type NodeMessageHandler, type StartNodeRequest } from "./nodeMessages.ts"
 import { makeOutboundLinks, makeOutboundRequests, queueFull } from "./outboundLinks.ts"
 
-/** The load of a node link. All but `links` and the counter are zero when it is idle. */
-export interface NodeLoad {
-  /** Requests in flight, to and from other nodes. */
-  readonly outboundRequests: number
-  readonly inboundRequests: number
-  /** Bytes that other nodes have not read yet. */
-  readonly queuedBytes: number
-  /** Open links to other nodes. */
-  readonly links: number
-  /** Counts notifications and replies dropped because their node could not be reached, or reads too slowly. */
-  readonly unsent: number
+/** A request of another node. */
+interface InboundRequest {
+  /** Cancels it at the member, and replies; without an outcome, no caller waits for one. */
+  readonly cancel: (exit?: ReplyExit) => void
+}
+
+const noReply: Reply = []
+
+/** Keeps a link among those of its node as long as the scope. */
+const addLink = (links: Map<string, Set<Link>>, node: string, link: Link) => {
+  const ofNode = links.get(node) ?? new Set()
+  return Effect.acquireRelease(
+    Effect.sync(() => void links.set(node, ofNode.add(link))),
+    () =>
+      Effect.sync(() => {
+        ofNode.delete(link)
+        if (ofNode.size === 0 && links.get(node) === ofNode) links.delete(node)
+      })
+  )
+}
+
+/** The links that other nodes have opened. `limitReply` gives the outcome that a link can still take. */
+const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit) => {
+  const links = new Map<string, Set<Link>>()
+  const requests = new Set<InboundRequest>()
+  let handler: NodeMessageHandler | undefined
+
+  const serveRequest = (
+    link: Link,
+    ofLink: Map<number, InboundRequest>,
+    [, id, timeoutMillis, sid, office, event]: Extract<NodeMessage, readonly ["request", ...unknown[]]>,
+    body: Body
+  ): Effect.Effect<Reply> => {
+    const current = handler
+    if (current === undefined) {
+      return Effect.succeed(encodeOutcome(Exit.fail(new LinkClosed({ reason: "the node does not serve" }))))
+    }
+    const serving = Effect.callback<Reply>((resume) => {
+      let cancelMember: (() => void) | undefined
+      const finish = (makeReply: () => Reply): boolean => {
+        if (!requests.delete(request)) return false
+        ofLink.delete(id)
+        resume(Effect.succeed(makeReply()))
+        return true
+      }
+      const request: InboundRequest = {
+        cancel: (exit) => {
+          if (finish(() => (exit === undefined ? noReply : encodeOutcome(exit)))) cancelMember?.()
+        }
+      }
+      requests.add(request)
+      ofLink.set(id, request)
+      const timeout = Duration.millis(timeoutMillis)
+      cancelMember = current.startRequest({ sid, office }, event, body, timeout, (exit) => {
+        finish(() => encodeOutcome(limitReply(link, exit)))
+      })
+    })
+    // The loss of the link interrupts it, and the handler may throw.
+    return Effect.onError(serving, () => Effect.sync(() => ofLink.get(id)?.cancel()))
+  }
+
+  const handleMessages = (link: Link): MessageHandler => {
+    const ofLink = new Map<number, InboundRequest>()
+    const invalid = Effect.as(Effect.logWarning("invalid node message"), noReply)
+    return (text, body) => {
+      const message = decodeNodeMessage(text)
+      switch (message?.[0]) {
+        case "request":
+          return ofLink.has(message[1]) ? invalid : serveRequest(link, ofLink, message, body)
+        case "cancel":
+          ofLink.get(message[1])?.cancel()
+          return Effect.succeed(noReply)
+        case "notify":
+          handler?.notify(message[1], message[2], body)
+          return Effect.succeed(noReply)
+        case undefined:
+          return invalid
+      }
+    }
+  }
+
+  return {
+    accept: (link: Link, { auth }: Handshake): Effect.Effect<MessageHandler, never, Scope.Scope> => {
+      const node = asString(asObject(auth)["node"]) ?? ""
+      return Effect.as(addLink(links, node, link), handleMessages(link))
+    },
+    /** Sets the handler of requests. Without one, pending requests end. */
+    setHandler: (next: NodeMessageHandler | undefined): void => {
+      handler = next
+      if (next !== undefined) return
+      for (const { cancel } of requests) cancel(Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
+    },
+    linksOf: (node: string): ReadonlyArray<Link> => [...(links.get(node) ?? [])],
+    /** Bytes that wait for the other nodes. */
+    backlog: (): number => {
+      let bytes = 0
+      for (const ofNode of links.values()) for (const link of ofNode) bytes += link.backlog()
+      return bytes
+    },
+    requestCount: () => requests.size
+  }
 }
 
 /**
@@ -43,7 +147,18 @@ export class NodeLink extends Context.Service<
     readonly notify: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
     /** Ends all requests to and from a node that the cluster has lost. */
     readonly onNodeLost: (node: string) => void
-    readonly load: () => NodeLoad
+    /** All but `links` and the counter are zero when the link is idle. */
+    readonly load: () => {
+      /** Requests in flight, to and from other nodes. */
+      readonly outboundRequests: number
+      readonly inboundRequests: number
+      /** Bytes that other nodes have not read yet. */
+      readonly queuedBytes: number
+      /** Open links to other nodes. */
+      readonly links: number
+      /** Counts notifications and replies dropped because their node could not be reached, or reads too slowly. */
+      readonly unsent: number
+    }
   }
 >()("a2c-smcp/application/server/nodes/NodeLink") {
   static readonly layer: Layer.Layer<NodeLink, never, NodeTransport> = Layer.effect(
@@ -78,7 +193,7 @@ const make = Effect.gen(function* () {
 
   const notify = (name: string, sids: ReadonlyArray<string>, event: string, body: Body): void => {
     if (sids.length === 0) return
-    const header = encodeNodeMessage({ _tag: "Notify", sids, event })
+    const header = encodeNodeMessage(["notify", sids, event])
     outbound.withLink(name, (opened) => {
       const isSent =
         Result.isSuccess(opened) && !isFull(opened.success) && opened.success.post(header, body) === undefined

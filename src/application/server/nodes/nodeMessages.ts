@@ -61,49 +61,33 @@ export type StartNodeRequest = (
   extend?: ExtendTimeout
 ) => () => void
 
-/**
- * What a node asks of another. All but the body travels in the event name of the transport: bodies pass unread.
- */
+/** What a node asks of another. All but the body travels in the event name of the transport: bodies pass unread. */
 export type NodeMessage =
-  | {
-      readonly _tag: "Request"
-      /** Unique among the requests of the sender. */
-      readonly id: number
-      readonly timeout: Duration.Duration
-      readonly to: RequestTarget
-      readonly event: string
-    }
+  /** `id` is unique among the requests of the sender. */
+  | readonly [
+      kind: "request",
+      id: number,
+      timeoutMillis: number,
+      sid: RequestTarget["sid"],
+      office: RequestTarget["office"],
+      event: string
+    ]
   /** Cancels a request. */
-  | { readonly _tag: "Cancel"; readonly id: number }
-  | { readonly _tag: "Notify"; readonly sids: ReadonlyArray<string>; readonly event: string }
+  | readonly [kind: "cancel", id: number]
+  | readonly [kind: "notify", sids: ReadonlyArray<string>, event: string]
 
-export const encodeNodeMessage = (message: NodeMessage): string => {
-  switch (message._tag) {
-    case "Request": {
-      const { event, id, timeout, to } = message
-      return JSON.stringify(["request", id, Duration.toMillis(timeout), to.sid, to.office, event])
-    }
-    case "Cancel":
-      return JSON.stringify(["cancel", message.id])
-    case "Notify":
-      return JSON.stringify(["notify", message.sids, message.event])
-  }
-}
-
-const asList = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+export const encodeNodeMessage = (message: NodeMessage): string => JSON.stringify(message)
 
 /** Decodes the event name of a message; `undefined` when it is invalid. */
 export const decodeNodeMessage = (text: string): NodeMessage | undefined => {
-  const [kind, first, second, ...rest] = asList(parseJson(text))
-  if (kind === "notify" && Array.isArray(first) && typeof second === "string") {
-    return { _tag: "Notify", sids: first.map(String), event: second }
-  }
+  const message = parseJson(text)
+  const [kind, first, second, sid, office, event] = Array.isArray(message) ? (message as ReadonlyArray<unknown>) : []
+  if (kind === "notify" && Array.isArray(first) && typeof second === "string") return [kind, first.map(String), second]
   if (typeof first !== "number") return undefined
-  if (kind === "cancel") return { _tag: "Cancel", id: first }
-  const [sid, office, event] = rest
+  if (kind === "cancel") return [kind, first]
   if (kind !== "request" || typeof second !== "number") return undefined
   if (typeof sid !== "string" || typeof office !== "string" || typeof event !== "string") return undefined
-  return { _tag: "Request", id: first, timeout: Duration.millis(second), to: { sid, office }, event }
+  return [kind, first, second, sid, office, event]
 }
 
 const encodeError = ({ code, details, extra, message }: ProtocolError) => ({ code, message, details, extra })

@@ -1,7 +1,6 @@
-import { Duration, Effect, type Fiber, FiberSet, Result, Exit } from "effect"
+import { Array, Duration, Effect, Exit, type Fiber, FiberSet, Result } from "effect"
 import { PROTOCOL_VERSION } from "../../../domain/wire/lines.ts"
-import { NodeTransport } from "../../ports/NodeTransport.ts"
-import { type Link, type ReplyExit, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
+import { NodeTransport, type Link, type ReplyExit, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
 import {
   NodeUnreachable,
   decodeOutcome,
@@ -18,33 +17,24 @@ const retryPause = Duration.seconds(1)
 /** Messages that may wait for one link. */
 const maxWaiting = 10_000
 
-type Use = (opened: Result.Result<Link, NodeUnreachable>) => void
-
-type State =
-  | { readonly _tag: "Opening"; readonly waiting: Array<Use> }
-  | { readonly _tag: "Open"; readonly link: Link }
-  | { readonly _tag: "Failed"; readonly error: NodeUnreachable }
+type Opened = Result.Result<Link, NodeUnreachable>
+type Use = (opened: Opened) => void
 
 interface Peer {
-  state: State
+  /** The outcome of the latest attempt; `undefined` during the first one. */
+  opened: Opened | undefined
+  /** What waits for the outcome. */
+  waiting: Array<Use>
   fiber: Fiber.Fiber<void> | undefined
 }
 
 const unreachable = (node: string, reason: string) => new NodeUnreachable({ node, reason })
 
-/** Sets the outcome of an attempt, for which messages may wait. */
-const setState = (peer: Peer, state: Exclude<State, { readonly _tag: "Opening" }>): void => {
-  const before = peer.state
-  peer.state = state
-  if (before._tag !== "Opening") return
-  const opened = state._tag === "Open" ? Result.succeed(state.link) : Result.fail(state.error)
-  for (const use of before.waiting) use(opened)
-}
-
-const backlogOf = (peers: Iterable<Peer>): number => {
-  let bytes = 0
-  for (const { state } of peers) if (state._tag === "Open") bytes += state.link.backlog()
-  return bytes
+const setOpened = (peer: Peer, opened: Opened): void => {
+  const { waiting } = peer
+  peer.opened = opened
+  peer.waiting = []
+  for (const use of waiting) use(opened)
 }
 
 type OutboundLinks = Effect.Success<typeof makeOutboundLinks>
@@ -58,7 +48,7 @@ export const makeOutboundLinks = Effect.gen(function* () {
 
   const remove = (node: string, peer: Peer, reason: string): void => {
     if (peers.get(node) === peer) peers.delete(node)
-    setState(peer, { _tag: "Failed", error: unreachable(node, reason) })
+    setOpened(peer, Result.fail(unreachable(node, reason)))
   }
 
   /** Opens the link of a node, and keeps it until it closes. */
@@ -66,12 +56,12 @@ export const makeOutboundLinks = Effect.gen(function* () {
     Effect.gen(function* () {
       const options = { version: PROTOCOL_VERSION, auth: { node: transport.node }, onMessage: () => Effect.succeed([]) }
       const link = yield* transport.connect(node, options)
-      setState(peer, { _tag: "Open", link })
+      setOpened(peer, Result.succeed(link))
       remove(node, peer, yield* link.closed)
     }).pipe(
       Effect.scoped,
       Effect.catch(({ message: reason }) => {
-        setState(peer, { _tag: "Failed", error: unreachable(node, reason) })
+        setOpened(peer, Result.fail(unreachable(node, reason)))
         return Effect.logWarning("no link to another node", { node: transport.node, to: node, reason }).pipe(
           Effect.andThen(Effect.sleep(retryPause)),
           Effect.andThen(Effect.sync(() => remove(node, peer, reason)))
@@ -80,7 +70,7 @@ export const makeOutboundLinks = Effect.gen(function* () {
     )
 
   const open = (node: string): Peer => {
-    const peer: Peer = { state: { _tag: "Opening", waiting: [] }, fiber: undefined }
+    const peer: Peer = { opened: undefined, waiting: [], fiber: undefined }
     peers.set(node, peer)
     peer.fiber = run(keepOpen(node, peer))
     return peer
@@ -100,27 +90,24 @@ export const makeOutboundLinks = Effect.gen(function* () {
     })
   )
 
+  const openLinks = (): ReadonlyArray<Link> =>
+    Array.getSuccesses(Array.fromIterable(peers.values()).flatMap(({ opened }) => opened ?? []))
+
   return {
     /** Calls `use` with the link to a node, at once or when it is open. */
     withLink: (node: string, use: Use): void => {
       if (isClosed) return use(Result.fail(unreachable(node, "this node has shut down")))
-      const { state } = peers.get(node) ?? open(node)
-      switch (state._tag) {
-        case "Open":
-          return use(Result.succeed(state.link))
-        case "Failed":
-          return use(Result.fail(state.error))
-        case "Opening":
-          if (state.waiting.length >= maxWaiting) return use(Result.fail(unreachable(node, "too much waits for it")))
-          return void state.waiting.push(use)
-      }
+      const { opened, waiting } = peers.get(node) ?? open(node)
+      if (opened !== undefined) return use(opened)
+      if (waiting.length >= maxWaiting) return use(Result.fail(unreachable(node, "too much waits for it")))
+      waiting.push(use)
     },
     /** Closes the link to a node. */
     close,
     /** Bytes that wait for the other nodes. */
-    backlog: (): number => backlogOf(peers.values()),
+    backlog: (): number => openLinks().reduce((bytes, link) => bytes + link.backlog(), 0),
     /** Open links. */
-    count: (): number => [...peers.values()].filter(({ state }) => state._tag === "Open").length
+    count: (): number => openLinks().length
   }
 })
 
@@ -152,7 +139,7 @@ export const makeOutboundRequests = ({ isFull, outbound, run }: OutboundRequests
     const finishSoon = (error: NodeUnreachable | SendFailed) =>
       run(Effect.map(Effect.yieldNow, () => finish(Exit.fail(error))))
     const send = (link: Link) => {
-      const cancelAtNode = () => void link.post(encodeNodeMessage({ _tag: "Cancel", id }), jsonBody(null))
+      const cancelAtNode = () => void link.post(encodeNodeMessage(["cancel", id]), jsonBody(null))
       const onEnd = (exit: ReplyExit) => {
         if (Exit.isSuccess(exit)) {
           const outcome = decodeOutcome(exit.value)
@@ -167,7 +154,7 @@ export const makeOutboundRequests = ({ isFull, outbound, run }: OutboundRequests
           })
         )
       }
-      const header = encodeNodeMessage({ _tag: "Request", id, timeout, to, event })
+      const header = encodeNodeMessage(["request", id, Duration.toMillis(timeout), to.sid, to.office, event])
       const cancel = link.startRequest(header, body, Duration.sum(timeout, timeoutGrace), onEnd, extend)
       cancelSent = () => {
         cancel()

@@ -1,4 +1,4 @@
-import { Context, Effect, Metric } from "effect"
+import { Context, Effect, Metric, Number } from "effect"
 import { routedEvents } from "../../../domain/wire/lines.ts"
 import { callOutcome, codeLabel, type CompletedCall, type ObservedEvent } from "./observers.ts"
 import { formatLimitName } from "../Limits.ts"
@@ -61,7 +61,6 @@ const makeEventSeries = (event: string) => ({
 const makeCallCounters = (context: MetricContext) => {
   const byEvent = new Map<string, ReturnType<typeof makeEventSeries>>()
   const outcomes = new Map<string, number>()
-  let calls = 0
   return {
     onCall: (call: CompletedCall) => {
       const event = routedEvents.has(call.event) ? call.event : "client:*"
@@ -72,14 +71,13 @@ const makeCallCounters = (context: MetricContext) => {
       if (counter === undefined) {
         eventSeries.outcomes.set(outcome, (counter = makeCounter("calls_total", { event, outcome })))
       }
-      calls += 1
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
       counter.updateUnsafe(1, context)
       eventSeries.latency.updateUnsafe(Math.max(0, call.endedAt - call.startedAt) / 1000, context)
       eventSeries.requestBytes.updateUnsafe(call.request.byteLength(), context)
       if (!("_tag" in call.outcome)) eventSeries.replyBytes.updateUnsafe(call.outcome.byteLength(), context)
     },
-    totals: () => ({ calls, outcomes: Object.fromEntries(outcomes) })
+    totals: () => ({ calls: Number.sumAll(outcomes.values()), outcomes: Object.fromEntries(outcomes) })
   }
 }
 
@@ -101,23 +99,18 @@ const registerGauge = (context: MetricContext, { labels: attributes = {}, name, 
 /** Makes the gauges by their names and labels. */
 const makeGauges = (context: MetricContext) => {
   const gauges = new Map<string, () => number>()
-  return {
-    add: (gauge: Gauge) => {
+  const add = (gauge: Gauge) =>
+    Effect.sync(() => {
       const key = formatGaugeKey(gauge)
-      return Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.sync(() => {
-            gauges.set(key, gauge.read)
-            return registerGauge(context, gauge)
-          }),
-          (registration) =>
-            Effect.sync(() => {
-              if (gauges.get(key) === gauge.read) gauges.delete(key)
-              registration.remove()
-            })
-        )
-      )
-    },
+      const { remove } = registerGauge(context, gauge)
+      gauges.set(key, gauge.read)
+      return Effect.sync(() => {
+        if (gauges.get(key) === gauge.read) gauges.delete(key)
+        remove()
+      })
+    })
+  return {
+    add: (gauge: Gauge) => Effect.asVoid(Effect.acquireRelease(add(gauge), (remove) => remove)),
     values: () => Object.fromEntries([...gauges].map(([name, read]) => [name, read()]))
   }
 }

@@ -1,10 +1,9 @@
-import { Clock, Context, Effect, Layer, Tracer } from "effect"
+import { Clock, Context, Effect, Layer, String, Tracer } from "effect"
 import { definedOnly } from "../../../domain/objects.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
-import { ServedLines } from "../../ports/ServedLines.ts"
+import { ServedLines } from "../../ports/Transport.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
-import { auditCall, makeMembershipAudit } from "./auditing.ts"
-import { recordCallSpan } from "./callSpans.ts"
+import { auditCall, makeMembershipAudit, recordCallSpan } from "./auditing.ts"
 import { makeMemberCounts, type OfficeCount } from "./MemberCounts.ts"
 import { CallObservers, type CompletedCall, MembershipObservers } from "./observers.ts"
 import { makeEffectMetrics, type MetricTotals } from "./EffectMetrics.ts"
@@ -31,8 +30,6 @@ export interface StatusReport {
   readonly totals: MetricTotals
   readonly gauges: { readonly [name: string]: number }
 }
-
-const stateNames = { Starting: "starting", Ready: "ready", Draining: "draining" } as const
 
 /** Metrics, status and readiness of one Server, for its operators. */
 export class Observability extends Context.Service<
@@ -96,7 +93,7 @@ export class Observability extends Context.Service<
         return {
           version: packageVersion,
           lines,
-          state: stateNames[state._tag],
+          state: String.toLowerCase(state._tag),
           ...(state._tag === "Draining" && { reason: state.reason }),
           components: Object.fromEntries(components),
           startedAt,

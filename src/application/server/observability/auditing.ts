@@ -1,9 +1,12 @@
-import { type Clock, Result, UndefinedOr } from "effect"
+import { Clock, Effect, Result, UndefinedOr, Context, Data, Exit, Option, Tracer } from "effect"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { makeTokenBucket, takeToken } from "../../../domain/tokenBucket.ts"
-import type { AuditRecorder } from "../../ports/AuditLog.ts"
+import { type ProtocolError, errorCodes } from "../../../domain/model/ProtocolError.ts"
+import { AuditLog, type AuditRecorder } from "../../ports/AuditLog.ts"
+import type { Operator } from "../../shared/page/PageSource.ts"
 import { truncateText } from "../../shared/logLimits.ts"
 import { callOutcome, type CompletedCall, type ObservedEvent } from "./observers.ts"
+import { parseTraceparent } from "../../../domain/traceparent.ts"
 
 /** Records calls, with a digest of their arguments. */
 export const auditCall =
@@ -54,23 +57,29 @@ const membershipFields = (event: ObservedEvent) => {
   }
 }
 
-/** A command of an operator on the office page. */
-export interface OperatorAction {
-  readonly command: "disconnect" | "drain" | "cancel_call" | "call" | "decide_approval"
-  readonly subject: string
-  readonly remoteAddress: string
-  /** The target of the command. */
-  readonly target: JsonObject
-  /** `ok`, or the code of the error. */
-  readonly outcome: string
-}
+/** Logs and audits a command of an operator on the office page, whether it succeeds or not. */
+export type RecordAction = Effect.Success<typeof makeRecordAction>
 
-/** Records a command of an operator. */
-export const auditOperator = (
-  { record }: AuditRecorder,
-  time: number,
-  { command, outcome, remoteAddress: remote, subject, target }: OperatorAction
-): void => record({ time, fields: { type: "operator", command, ...target, subject, remote, outcome } })
+export const makeRecordAction = Effect.gen(function* () {
+  const audit = yield* AuditLog
+  const clock = yield* Clock.Clock
+  return <A, R>(
+    command: "disconnect" | "drain" | "cancel_call" | "call" | "decide_approval",
+    { identity: { subject }, remoteAddress: remote }: Operator,
+    target: JsonObject,
+    running: Effect.Effect<A, ProtocolError, R>
+  ): Effect.Effect<A, ProtocolError, R> => {
+    const record = (outcome: string) => {
+      const fields = { type: "operator", command, ...target, subject, remote, outcome }
+      audit?.record({ time: clock.currentTimeMillisUnsafe(), fields })
+      return Effect.logInfo("operator command", { command, subject, outcome, ...target })
+    }
+    return running.pipe(
+      Effect.tap(() => record("ok")),
+      Effect.tapError(({ code }) => record(String(code)))
+    )
+  }
+})
 
 /** Rate limit of rejected connections: clients without credentials must not displace other events from the audit. */
 const connectionRejectionRate = { perSecond: 10, burst: 1000 }
@@ -94,3 +103,45 @@ export const makeMembershipAudit = ({ record }: AuditRecorder, clock: Clock.Cloc
     omitted = 0
   }
 }
+
+class CallFailed extends Data.TaggedError("CallFailed")<{ readonly outcome: string }> {
+  override get message(): string {
+    return `The call ended with ${this.outcome}`
+  }
+}
+
+const toNanos = (millis: number): bigint => BigInt(Math.round(millis * 1_000_000))
+
+/**
+ * Outcomes that are failures of the Server or the Computer, in contrast to those of the caller or the tool. A routed
+ * call ends with 503 when the Computer's node is unreachable, overloaded or shutting down.
+ */
+const serverFailures: ReadonlySet<string> = new Set([
+  String(errorCodes.timeout),
+  String(errorCodes.internalError),
+  String(errorCodes.unavailable),
+  "other"
+])
+
+/** Records completed calls as spans of the trace in their request id. Without one, a call starts a new trace. */
+export const recordCallSpan =
+  (tracer: Tracer.Tracer) =>
+  (call: CompletedCall): void => {
+    const context = parseTraceparent(call.reqId)
+    const span = tracer.span({
+      name: call.event,
+      kind: "server",
+      parent: context === undefined ? Option.none() : Option.some(Tracer.externalSpan({ ...context })),
+      annotations: Context.empty(),
+      links: [],
+      startTime: toNanos(call.startedAt),
+      root: context === undefined,
+      sampled: context?.sampled ?? true
+    })
+    const outcome = callOutcome(call)
+    span.attribute("a2c.office", call.agent.office)
+    span.attribute("a2c.agent", call.agent.name)
+    span.attribute("a2c.computer", call.computer)
+    span.attribute("a2c.outcome", outcome)
+    span.end(toNanos(call.endedAt), serverFailures.has(outcome) ? Exit.fail(new CallFailed({ outcome })) : Exit.void)
+  }

@@ -61,31 +61,28 @@ export const callOutcome = ({ outcome }: Pick<CompletedCall, "outcome">): string
   return error === undefined ? "ok" : codeLabel(error.code)
 }
 
-/** Called after every routed request: metrics, traces, the audit. An observer must not throw. */
-export const CallObservers = Context.Reference<ReadonlyArray<(call: CompletedCall) => void>>(
-  "a2c-smcp/application/server/observability/CallObservers",
-  { defaultValue: () => [] }
-)
+/** The observers of one kind of event; none by default. An observer must not throw. */
+export type Observers<A> = Context.Reference<ReadonlyArray<(event: A) => void>>
 
-/** Called for every status of a call, which the call then has. An observer must not throw. */
-export const CallStatusObservers = Context.Reference<ReadonlyArray<(describe: () => StartedCall) => void>>(
-  "a2c-smcp/application/server/observability/CallStatusObservers",
-  { defaultValue: () => [] }
-)
+const makeObservers = <A>(name: string): Observers<A> =>
+  Context.Reference<ReadonlyArray<(event: A) => void>>(`a2c-smcp/application/server/observability/${name}`, {
+    defaultValue: () => []
+  })
 
-/** A part of a Computer that has changed. */
-export interface ComputerUpdate {
+/** Called after every routed request: metrics, traces, the audit. */
+export const CallObservers = makeObservers<CompletedCall>("CallObservers")
+
+/** Called for every status of a call, which the call then has. */
+export const CallStatusObservers = makeObservers<() => StartedCall>("CallStatusObservers")
+
+/** Called for every update that the members of an office are notified of. */
+export const UpdateObservers = makeObservers<{
   readonly line: string
   readonly office: string
   readonly computer: ComputerName
+  /** The part of the Computer that has changed. */
   readonly part: ComputerPart
-}
-
-/** Called for every update that the members of an office are notified of. An observer must not throw. */
-export const UpdateObservers = Context.Reference<ReadonlyArray<(update: ComputerUpdate) => void>>(
-  "a2c-smcp/application/server/observability/UpdateObservers",
-  { defaultValue: () => [] }
-)
+}>("UpdateObservers")
 
 /** A join, a leave, or a rejected connection, join or request. */
 export type ObservedEvent =
@@ -118,8 +115,5 @@ export type ObservedEvent =
       readonly reason: string
     }
 
-/** Called for every {@link ObservedEvent}, synchronously: metrics, the audit. An observer must not throw. */
-export const MembershipObservers = Context.Reference<ReadonlyArray<(event: ObservedEvent) => void>>(
-  "a2c-smcp/application/server/observability/MembershipObservers",
-  { defaultValue: () => [] }
-)
+/** Called for every {@link ObservedEvent}, synchronously: metrics, the audit. */
+export const MembershipObservers = makeObservers<ObservedEvent>("MembershipObservers")

@@ -6,7 +6,7 @@ import { type Body, decodeHead } from "../../ports/Body.ts"
 import { NodeLink } from "../nodes/NodeLink.ts"
 import type { NodeReplyExit, NodeMessageHandler } from "../nodes/nodeMessages.ts"
 import { type ExtendTimeout, type Link, LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
-import { type Connection, type Connections, makeForwardNotification } from "../connections/Connections.ts"
+import type { Connection, Connections } from "../connections/Connections.ts"
 import { Readiness } from "../observability/Readiness.ts"
 import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
 import { encodeWaitAck, makeCallStatusReceiver } from "./callStatus.ts"
@@ -74,45 +74,44 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
   const metrics = yield* ServerMetrics
   const nodeLink = yield* NodeLink
   const readiness = yield* Readiness
-  const forward = yield* makeForwardNotification
   const receiveStatus = yield* makeCallStatusReceiver
   const run = yield* FiberSet.makeRuntime<never>()
   let serveOperators: ((body: Body) => Effect.Effect<Body>) | undefined
 
-  /** Fails a request after a yield: the requester must first receive the function that cancels. */
-  const failSoon = (onReply: (exit: ReplyExit) => void, error: LinkClosed | SendFailed): (() => void) => {
-    const fiber = run(Effect.map(Effect.yieldNow, () => onReply(Exit.fail(error))))
+  /** Runs an effect, and gives the function that cancels it. */
+  const start = (effect: Effect.Effect<void>): (() => void) => {
+    const fiber = run(effect)
     return () => fiber.interruptUnsafe()
   }
 
-  /** Receives a status that announces a wait, and replies how long this node and the Agent wait on. */
-  const receiveWait = (connection: Connection, event: string, body: Body, onReply: (exit: ReplyExit) => void) => {
-    const received = receiveStatus(connection, connection.calls, body)
-    if (received?.isForwarded === true) forward(connection, event, body)
-    const reply = [encodeWaitAck(connection, received?.waitSeconds ?? 0)]
-    const fiber = run(Effect.map(Effect.yieldNow, () => onReply(Exit.succeed(reply))))
-    return () => fiber.interruptUnsafe()
+  /** Replies after a yield: the requester must first receive the function that cancels. */
+  const replySoon = (onReply: (exit: ReplyExit) => void, exit: ReplyExit): (() => void) =>
+    start(Effect.map(Effect.yieldNow, () => onReply(exit)))
+
+  /** Gives the Agent a status, and the seconds that this node and the Agent wait on. */
+  const passStatus = (connection: Connection, event: string, body: Body): number => {
+    const waitSeconds = receiveStatus(connection, connection.calls, body)
+    if (waitSeconds !== undefined) connections.forward(connection, event, body)
+    return waitSeconds ?? 0
   }
 
   const handler: NodeMessageHandler = {
     startRequest: ({ office, sid }, event, body, timeout, onReply) => {
-      if (sid === operatorsTarget.sid && serveOperators !== undefined) {
-        const fiber = run(Effect.map(serveOperators(body), (reply) => onReply(Exit.succeed([reply]))))
-        return () => fiber.interruptUnsafe()
-      }
+      if (sid === operatorsTarget.sid && serveOperators !== undefined)
+        return start(Effect.map(serveOperators(body), (reply) => onReply(Exit.succeed([reply]))))
       const connection = connections.get(sid)
-      if (connection === undefined || hasMoved(connection, office)) return failSoon(onReply, memberGone)
-      if (event === connection.line.callStatus.notification) return receiveWait(connection, event, body, onReply)
-      if (readiness.isDraining()) return failSoon(onReply, new SendFailed({ error: shuttingDown() }))
+      if (connection === undefined || hasMoved(connection, office)) return replySoon(onReply, Exit.fail(memberGone))
+      if (event === connection.line.callStatus.notification)
+        return replySoon(onReply, Exit.succeed([encodeWaitAck(connection, passStatus(connection, event, body))]))
+      if (readiness.isDraining()) return replySoon(onReply, Exit.fail(new SendFailed({ error: shuttingDown() })))
       return startInboundCall(connection, office, event, body, timeout, onReply)
     },
     notify: (sids, event, body) => {
       for (const sid of sids) {
         const connection = connections.get(sid)
         if (connection === undefined) continue
-        const isStatus = event === connection.line.callStatus.notification
-        const isForwarded = !isStatus || receiveStatus(connection, connection.calls, body)?.isForwarded === true
-        if (isForwarded) forward(connection, event, body)
+        if (event === connection.line.callStatus.notification) passStatus(connection, event, body)
+        else connections.forward(connection, event, body)
       }
     }
   }

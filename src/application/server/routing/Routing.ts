@@ -17,11 +17,10 @@ import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Notifications } from "../membership/Notifications.ts"
 import { CallObservers, type CompletedCall, MembershipObservers, type StartedCall } from "../observability/observers.ts"
 import { type ClientRequest, makeLengthChecks, observeRejection, requireSender } from "./ClientRequest.ts"
-import { requestMemory } from "../connections/RequestBudget.ts"
+import { requestMemory, type InFlightCalls } from "../connections/InFlightCalls.ts"
 import type { ServerMetrics } from "../observability/ServerMetrics.ts"
 import { type ExecuteCallCommand, InFlightCall } from "../connections/InFlightCall.ts"
-import type { InFlightCalls } from "../connections/InFlightCalls.ts"
-import { ServerSettings } from "../ServerSettings.ts"
+import { ServerSettings } from "../Limits.ts"
 
 /** Routes a request to the named Computer and gives the Computer's reply. */
 export type Route = (request: ClientRequest, definition: RoutedDefinition) => Effect.Effect<Body, ProtocolError>
@@ -96,9 +95,9 @@ const makeRejectAbsent = Effect.fnUntraced(function* (inFlightCalls: InFlightCal
   // A shared registry must be queried, which takes time.
   return ({ agent, request: { connection }, routing }: RoutedCall, bytes: number) =>
     Effect.acquireUseRelease(
-      Effect.sync(() => inFlightCalls.addLookup(connection, bytes)),
+      Effect.sync(() => inFlightCalls.countLookup(connection, 1, bytes)),
       () => findElsewhere(agent.office, routing.computer),
-      () => Effect.sync(() => inFlightCalls.removeLookup(connection, bytes))
+      () => Effect.sync(() => inFlightCalls.countLookup(connection, -1, bytes))
     )
 })
 

@@ -5,7 +5,7 @@ import { type Body, decodeBody, decodeHead, jsonBody } from "../../ports/Body.ts
 import { NodeLink } from "../nodes/NodeLink.ts"
 import type { NodeReplyExit } from "../nodes/nodeMessages.ts"
 import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
-import { type Connection, type Connections, makeForwardNotification } from "../connections/Connections.ts"
+import type { Connection, Connections } from "../connections/Connections.ts"
 import { CallStatusObservers } from "../observability/observers.ts"
 import type { InFlightCall } from "../connections/InFlightCall.ts"
 import { isConsent } from "../../../domain/model/CallStatus.ts"
@@ -17,8 +17,7 @@ export const maxCallStatusBytes = 32 * 1024
 /** How long the node of an Agent may take to receive a status that announces a wait. */
 const nodeTimeout = Duration.seconds(5)
 
-type StatusHead =
-  ReturnType<CallStatusDefinition["request"]["decode"]> extends Result.Result<infer A, unknown> ? A : never
+type StatusHead = Result.Result.Success<ReturnType<CallStatusDefinition["request"]["decode"]>>
 
 const decodeStatus = ({ line }: Connection, body: Body): StatusHead | undefined =>
   Result.getOrUndefined(decodeHead(body, line.callStatus.request.decode))
@@ -40,22 +39,15 @@ const findCall = (
   return found.length === 1 || agent !== undefined ? found[0] : undefined
 }
 
-/** What the node of an Agent does with a status. */
-interface ReceivedStatus {
-  /** False for the Agent of another implementation, which does not know the message. */
-  readonly isForwarded: boolean
-  /** How long the Server and the Agent wait on, in seconds. */
-  readonly waitSeconds: number
-}
-
 /**
  * Makes the function that receives the status of a call at the node of its Agent, and reports it to the observers. Gives
- * `undefined` for a call that no Agent waits for.
+ * the seconds that the Server and the Agent wait on. Gives `undefined` where the Agent must not get the status: no Agent
+ * waits for the call, or it is of another implementation, which does not know the message.
  */
 export const makeCallStatusReceiver = Effect.map(
   CallStatusObservers,
   (observers) =>
-    (agent: Connection, calls: Iterable<InFlightCall>, body: Body): ReceivedStatus | undefined => {
+    (agent: Connection, calls: Iterable<InFlightCall>, body: Body): number | undefined => {
       const head = decodeStatus(agent, body)
       const call = head && findCall(calls, head)
       if (head === undefined || call?.origin === undefined) return undefined
@@ -66,24 +58,20 @@ export const makeCallStatusReceiver = Effect.map(
         call.reported = { ...call.reported, status, ...(isConsent(status) && { decision: status }) }
         for (const observe of observers) observe(call.origin.describe)
       }
-      if (!agent.features.callStatus) return { isForwarded: false, waitSeconds: 0 }
+      if (!agent.features.callStatus) return undefined
       const { waitSeconds = 0 } = head
       if (waitSeconds > 0) call.extend(waitSeconds)
-      return { isForwarded: true, waitSeconds }
+      return waitSeconds
     }
 )
 
-/**
- * Forwards the status of a call, from its Computer, to the Agent that waits for it. Gives the seconds that the Server and
- * the Agent wait on.
- */
-export type ForwardCallStatus = (computer: Connection, office: OfficeKey, body: Body) => Effect.Effect<number>
+/** Forwards the status of a call, from its Computer, to its Agent. Gives the seconds that the Server and the Agent wait on. */
+export type ForwardCallStatus = Effect.Success<ReturnType<typeof makeCallStatusForwarding>>
 
-/** Makes a function that forwards the status of a call to its Agent: of this node, or of another, which checks the call. */
+/** Makes the function for an Agent of this node, or of another, which checks the call. */
 export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections: Connections) {
   const nodeLink = yield* NodeLink
   const registry = yield* OfficeRegistry
-  const forward = yield* makeForwardNotification
   const receive = yield* makeCallStatusReceiver
 
   /** Announces a wait to the node of the Agent, and waits on here for as long as it does. */
@@ -109,16 +97,16 @@ export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections
       return Effect.sync(cancel)
     })
 
-  const forwardCallStatus: ForwardCallStatus = (computer, office, body) =>
+  return (computer: Connection, office: OfficeKey, body: Body): Effect.Effect<number> =>
     Effect.suspend(() => {
       const head = decodeStatus(computer, body)
       const call = head && findCall(computer.calls, head)
       if (call?.origin !== undefined) {
         const agent = connections.get(call.origin.describe().sid)
-        const received = agent && receive(agent, [call], body)
-        if (agent === undefined || received?.isForwarded !== true) return Effect.succeed(0)
-        forward(agent, agent.line.callStatus.notification, body)
-        return Effect.succeed(received.waitSeconds)
+        const waitSeconds = agent && receive(agent, [call], body)
+        if (agent === undefined || waitSeconds === undefined) return Effect.succeed(0)
+        connections.forward(agent, agent.line.callStatus.notification, body)
+        return Effect.succeed(waitSeconds)
       }
       const [agent] = registry.members(office)
       if (agent?.membership.role !== "agent" || agent.node === nodeLink.node) return Effect.succeed(0)
@@ -127,7 +115,6 @@ export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections
       nodeLink.notify(agent.node, [agent.sid], notification, body)
       return Effect.succeed(0)
     })
-  return forwardCallStatus
 })
 
 /** The acknowledgement of a status that announces a wait. */

@@ -20,8 +20,7 @@ import type { EventDefinition, ProtocolLine, ServerRequests } from "../../../dom
 import { Authenticator, checkCredentials } from "../../ports/Authenticator.ts"
 import { decodeBody, decodeHead } from "../../ports/Body.ts"
 import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
-import { ServedLines } from "../../ports/ServedLines.ts"
-import type { Reply } from "../../ports/Transport.ts"
+import { ServedLines, type Reply } from "../../ports/Transport.ts"
 import { chargeFanOut } from "../connections/Connections.ts"
 import type { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import type { Notifications } from "../membership/Notifications.ts"
@@ -65,11 +64,12 @@ const makeOtherLinesWarning = Effect.gen(function* () {
   })
 })
 
-/** Makes the functions that let a client join and leave offices. */
+/** Makes the functions that let a client join, leave and list offices. */
 const makeMembershipRequests = Effect.fnUntraced(function* (coordinator: MembershipCoordinator) {
   const authenticator = yield* Authenticator
   const clock = yield* Clock.Clock
-  const { checkMembership } = yield* makeLengthChecks
+  const registry = yield* OfficeRegistry
+  const { checkMembership, checkRequestId } = yield* makeLengthChecks
   const warnOfOtherLines = yield* makeOtherLinesWarning
 
   const join = Effect.fnUntraced(
@@ -102,14 +102,8 @@ const makeMembershipRequests = Effect.fnUntraced(function* (coordinator: Members
     yield* coordinator.apply({ _tag: "Leave", sid: link.id, office: line.officeKey(officeId) })
   })
 
-  return { join, leave }
-})
-
-/** Makes the function that lists the members of the client's office. */
-const makeList = Effect.gen(function* () {
-  const registry = yield* OfficeRegistry
-  const { checkRequestId } = yield* makeLengthChecks
-  return Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["list"]) {
+  /** Lists the members of the client's office. */
+  const list = Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["list"]) {
     const request = Result.flatMap(decodeHead(body, definition.request.decode), checkRequestId)
     const { officeId, reqId } = yield* Effect.fromResult(request)
     const { office } = yield* Effect.fromResult(requireMembership(connection, definition.from))
@@ -124,6 +118,8 @@ const makeList = Effect.gen(function* () {
     const known = connection.features.callStatus ? { features: [mcpFeature] } : {}
     return jsonReply(definition.reply.encode({ sessions: members.map(toSession), ...known, reqId }))
   })
+
+  return { join, leave, list }
 })
 
 /** Makes the functions that pass messages of a client on to other members. A message that must not pass is dropped. */
@@ -197,9 +193,8 @@ const makeRelays = Effect.fnUntraced(function* ({ forwardCallStatus, notificatio
 /** Handles every request of a client: one function for each kind of event. */
 export const makeClientRequestHandler = Effect.fnUntraced(function* (parts: HandlerParts) {
   const membershipObservers = yield* MembershipObservers
-  const { join, leave } = yield* makeMembershipRequests(parts.coordinator)
+  const { join, leave, list } = yield* makeMembershipRequests(parts.coordinator)
   const { relay, reportCall } = yield* makeRelays(parts)
-  const list = yield* makeList
 
   const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) =>
     Effect.map(Effect.result(change), (outcome) => {

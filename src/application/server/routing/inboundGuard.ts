@@ -11,7 +11,7 @@ import {
 } from "./ClientRequest.ts"
 import { type Connections, isMember } from "../connections/Connections.ts"
 import { formatLimitName, Limits } from "../Limits.ts"
-import { type RequestBudget, requestMemory } from "../connections/RequestBudget.ts"
+import { type RequestBudget, requestMemory } from "../connections/InFlightCalls.ts"
 import { MembershipObservers } from "../observability/observers.ts"
 import { Readiness } from "../observability/Readiness.ts"
 import { ServerMetrics } from "../observability/ServerMetrics.ts"
@@ -63,19 +63,16 @@ const makeMembershipGuard =
     const memoryError = requestBudget.check(connection, bytes)
     if (memoryError !== undefined) return reject(request, memoryError)
     const lock = (connection.membershipLock ??= Semaphore.makeUnsafe(1))
-    const begin = Effect.sync(() => {
-      connection.pendingMembershipChanges += 1
-      requestBudget.add(connection, bytes)
-    })
-    const end = Effect.sync(() => {
-      connection.pendingMembershipChanges -= 1
-      requestBudget.remove(connection, bytes)
-    })
+    const count = (step: 1 | -1) =>
+      Effect.sync(() => {
+        connection.pendingMembershipChanges += step
+        requestBudget.change(connection, step * bytes)
+      })
     // Closing the link interrupts changes that wait for the lock; the one that holds it is uninterruptible.
     return Effect.acquireUseRelease(
-      begin,
+      count(1),
       () => lock.withPermit(handling),
-      () => end
+      () => count(-1)
     )
   }
 

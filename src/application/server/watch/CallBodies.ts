@@ -52,8 +52,6 @@ const captureText = (body: Body, select: (value: unknown) => unknown): string =>
   return text.length <= maxCapturedLength ? text : `${text.slice(0, maxCapturedLength - 1).toWellFormed()}…`
 }
 
-const sizeOf = ({ params, result }: PageReplies["GetCallBody"]): number => params.length + result.length
-
 export type CallBodies = ReturnType<typeof makeCallBodies>
 
 /** Keeps the arguments and results of the latest calls, redacted, by the ids of the calls. */
@@ -61,22 +59,17 @@ export const makeCallBodies = ({ maxBytes = defaultMaxBytes }: CallBodyOptions) 
   const bodies = new Map<string, PageReplies["GetCallBody"]>()
   let total = 0
 
-  const dropOldest = (): void => {
-    for (const [id, body] of bodies) {
-      if (total <= maxBytes) return
-      bodies.delete(id)
-      total -= sizeOf(body)
-    }
-  }
-
   return {
     capture: (id: string, { outcome, request }: CompletedCall): void => {
       const params = captureText(request, selectParams)
       const result = "_tag" in outcome ? outcome.message : captureText(outcome, (value) => value)
-      const body = { params, result }
-      bodies.set(id, body)
-      total += sizeOf(body)
-      dropOldest()
+      bodies.set(id, { params, result })
+      total += params.length + result.length
+      for (const [oldest, body] of bodies) {
+        if (total <= maxBytes) return
+        bodies.delete(oldest)
+        total -= body.params.length + body.result.length
+      }
     },
     get: (id: string) => bodies.get(id),
     clear: () => {

@@ -1,9 +1,10 @@
+import { Iterable } from "effect"
 import type { OfficeActivity, PageCall } from "../../../domain/page/PageEvent.ts"
 import type { InFlightCall } from "../connections/InFlightCall.ts"
 import type { CompletedCall, StartedCall } from "../observability/observers.ts"
 import { pageOutcome, parseReply, toPageCall } from "./pageEvents.ts"
 import { makeRing } from "../../shared/page/Ring.ts"
-import { maxCallsPerBatch } from "../../shared/page/StreamBuffer.ts"
+import { maxCallsPerBatch, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
 
 /** Ended calls in a snapshot, the latest ones that a stream has shown. */
 export const maxEndedCalls = 500
@@ -22,24 +23,13 @@ type Origin = NonNullable<InFlightCall["origin"]>
 
 type MutableActivity = { -readonly [K in keyof OfficeActivity]: OfficeActivity[K] }
 
-/** Receives the changes of the calls. */
-interface CallListener {
-  readonly addCall: (call: PageCall) => void
-  /** True when it has space for a call that has ended before it was given to {@link addCall}. */
-  readonly hasSpaceForEnded: () => boolean
-  /** Receives such a call. */
-  readonly addEndedCall: (call: PageCall) => void
-  /** Counts such a call without space. */
-  readonly omitCall: () => void
-}
-
 /**
  * Keeps the running calls, the latest ended ones, and the activity of the offices, while a page is open. It runs on the
  * way of every call. Most calls end at once, and of many calls a page shows a few: the others are counted only, because
  * objects that live until the next garbage collection cost more than all else here.
  */
-export const makeCallTable = ({ addCall, addEndedCall, hasSpaceForEnded, omitCall }: CallListener) => {
-  /** Running calls that were given to the listener. A map of all would move them to the old generation. */
+export const makeCallTable = (streams: ReadonlyMap<string, { readonly buffer: StreamBuffer }>) => {
+  /** Running calls that were given to the streams. A map of all would move them to the old generation. */
   const running = new Map<number, PageCall>()
   const ended = makeRing<PageCall>(maxEndedCalls)
   /** By line and office: a joined key would be made for every call. */
@@ -60,7 +50,11 @@ export const makeCallTable = ({ addCall, addEndedCall, hasSpaceForEnded, omitCal
     return shown
   }
 
-  /** The calls in flight that were not given to the listener, the oldest first. Both members of a call may list it. */
+  const addCall = (call: PageCall): void => {
+    for (const { buffer } of streams.values()) buffer.addCall(call)
+  }
+
+  /** The calls in flight that were not given to the streams, the oldest first. Both members of a call may list it. */
   const hiddenOf = (inFlight: Iterable<Origin>): ReadonlyArray<Origin> => {
     const hidden = new Map<number, Origin>()
     for (const origin of inFlight) if (!running.has(origin.serial)) hidden.set(origin.serial, origin)
@@ -72,28 +66,27 @@ export const makeCallTable = ({ addCall, addEndedCall, hasSpaceForEnded, omitCal
     end: (completed: CompletedCall, node: string): void => {
       const { endedAt, serial } = completed
       const before = running.get(serial)
-      const isShown = before !== undefined || hasSpaceForEnded()
+      const isShown = before !== undefined || Iterable.some(streams.values(), ({ buffer }) => buffer.hasSpaceForEnded())
       // Only for the calls that are shown: a parse of each reply would cost more than its routing.
       if (isShown) parseReply(completed)
       const outcome = pageOutcome(completed)
       countEnd(completed, node, outcome)
-      if (before !== undefined) {
-        running.delete(serial)
-        const call = { ...before, endedAt, outcome }
-        ended.push(call)
-        return addCall(call)
+      if (!isShown) {
+        for (const { buffer } of streams.values()) buffer.omitCall()
+        return
       }
-      if (!isShown) return omitCall()
-      const call = { ...toPageCall(completed, node), endedAt, outcome }
+      running.delete(serial)
+      const call = { ...(before ?? toPageCall(completed, node)), endedAt, outcome }
       ended.push(call)
-      addEndedCall(call)
+      if (before !== undefined) return addCall(call)
+      for (const { buffer } of streams.values()) buffer.addEndedCall(call)
     },
-    /** Gives calls in flight to the listener that run for a while at the time `now`: a batch full, the oldest first. */
+    /** Gives calls in flight to the streams that run for a while at the time `now`: a batch full, the oldest first. */
     showRunning: (inFlight: Iterable<Origin>, node: string, now: number): void => {
       const hidden = hiddenOf(inFlight).filter(({ startedAt }) => startedAt <= now - minShownMillis)
       for (const { describe } of hidden.slice(0, maxCallsPerBatch)) addCall(keep(describe(), node))
     },
-    /** The calls of a snapshot: the latest ended ones, then the latest running ones. The listener has all of them. */
+    /** The calls of a snapshot: the latest ended ones, then the latest running ones. The streams have all of them. */
     snapshot: (inFlight: Iterable<Origin>, node: string): ReadonlyArray<PageCall> => {
       for (const { describe } of hiddenOf(inFlight)) addCall(keep(describe(), node))
       return [...ended.values(), ...[...running.values()].slice(-maxRunningCalls)]

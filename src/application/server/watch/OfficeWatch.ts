@@ -1,28 +1,36 @@
-import { bytesToHex } from "@noble/hashes/utils.js"
 import { Clock, Context, Deferred, Duration, Effect, FiberHandle, Layer, type Scope } from "effect"
 import { tooManyRequests, unavailable } from "../../../domain/model/ProtocolError.ts"
 import type { PageEvent, PageNode, PageSnapshot } from "../../../domain/page/PageEvent.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { AuditLog } from "../../ports/AuditLog.ts"
+import type { AuditLog } from "../../ports/AuditLog.ts"
 import { DocumentReader } from "../../ports/files/DocumentReader.ts"
-import { secureRandomBytes } from "../../shared/secureRandom.ts"
-import { auditOperator } from "../observability/auditing.ts"
+import { secureRandomHex } from "../../shared/secureRandom.ts"
+import { makeRecordAction } from "../observability/auditing.ts"
 import { Observability, type StatusReport } from "../observability/Observability.ts"
-import { CallObservers, CallStatusObservers, MembershipObservers, UpdateObservers } from "../observability/observers.ts"
+import {
+  CallObservers,
+  CallStatusObservers,
+  MembershipObservers,
+  type Observers,
+  UpdateObservers
+} from "../observability/observers.ts"
 import { type CallBodies, type CallBodyOptions, makeCallBodies } from "./CallBodies.ts"
 import { makeCallTable } from "./CallTable.ts"
 import { type Focus, makeCommands } from "./commands.ts"
 import { type Inspections, makeInspections } from "./inspections.ts"
-import { makeClusterCommands } from "./nodes/clusterCommands.ts"
+import { makeClusterCommands, type FollowedNodes, makeOtherNodes, type OtherNodes } from "./nodes/otherNodes.ts"
 import { makeNodeService } from "./nodes/nodeService.ts"
-import { type FocusNodes, makeOtherNodes, type OtherNodes } from "./nodes/otherNodes.ts"
 import { makeOperatorCalls } from "./operatorCalls.ts"
 import { callId, toMembershipEvent, toPageMember } from "./pageEvents.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
-import type { CallAsOperator, PageSource } from "../../shared/page/PageSource.ts"
-import { batchInterval, type PageStream } from "../../shared/page/PageStream.ts"
+import {
+  type CallAsOperator,
+  type ExecuteCommand,
+  type PageSource,
+  batchInterval,
+  type PageStream
+} from "../../shared/page/PageSource.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
-import { makeRecordAction } from "./recordAction.ts"
 
 /** Streams that are open at the same time. */
 export const maxStreams = 16
@@ -42,8 +50,10 @@ export interface OfficeWatchOptions {
 }
 
 /** A Server to which the watch is attached. */
-interface Attached extends Pick<PageSource, "execute" | "call"> {
+interface Attached {
   readonly server: WatchedServer
+  readonly execute: ExecuteCommand
+  readonly call: CallAsOperator
   readonly others: OtherNodes
   /** Completed when the Server begins to shut down. */
   readonly detached: Deferred.Deferred<undefined>
@@ -52,8 +62,8 @@ interface Attached extends Pick<PageSource, "execute" | "call"> {
 interface OpenStream {
   readonly buffer: StreamBuffer
   readonly inspections: Inspections
-  /** Sets the office that the stream watches at the other nodes; missing in a stream of another node. */
-  focusOthers?: FocusNodes
+  /** The other nodes in the stream; missing in a stream of another node. */
+  others?: FollowedNodes
 }
 
 const notServing = () => unavailable("The Server is not serving")
@@ -104,19 +114,12 @@ const makeOpenStreams = () => {
   const forEach = (action: (buffer: StreamBuffer) => void): void => {
     for (const { buffer } of streams.values()) action(buffer)
   }
-  const calls = makeCallTable({
-    addCall: (call) => forEach((buffer) => buffer.addCall(call)),
-    hasSpaceForEnded: () => {
-      for (const { buffer } of streams.values()) if (buffer.hasSpaceForEnded()) return true
-      return false
-    },
-    addEndedCall: (call) => forEach((buffer) => buffer.addEndedCall(call)),
-    omitCall: () => forEach((buffer) => buffer.omitCall())
-  })
-  return { streams, calls, forEach }
+  return { streams, calls: makeCallTable(streams), forEach }
 }
 
-interface OpeningParts extends ReturnType<typeof makeOpenStreams> {
+type OpenStreams = ReturnType<typeof makeOpenStreams>
+
+interface OpeningParts extends OpenStreams {
   readonly attached: () => Attached | undefined
   readonly bodies: CallBodies | undefined
 }
@@ -167,7 +170,7 @@ const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forE
     if (streams.size >= maxStreams)
       return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
     if (streams.size === 0) run(reporting)
-    const id = bytesToHex(secureRandomBytes(16))
+    const id = secureRandomHex(16)
     const snapshot = makeSnapshot(server, id)
     const buffer = makeStreamBuffer(snapshot.calls.flatMap((call) => (call.endedAt === undefined ? [call.id] : [])))
     streams.set(id, { buffer, inspections: yield* makeInspections(server, buffer.addEvent) })
@@ -199,32 +202,26 @@ const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forE
   })
 })
 
-interface AttachParts {
-  readonly streams: ReadonlyMap<string, OpenStream>
-  readonly bodies: CallBodies | undefined
+interface AttachParts extends Pick<OpeningParts, "streams" | "bodies"> {
   /** Opens a stream of this node. */
   readonly openHere: PageSource["open"]
 }
 
 /** Makes the function that executes the commands of operators at a Server until the scope closes. */
 const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: AttachParts) {
-  const clock = yield* Clock.Clock
-  const audit = yield* AuditLog
-  const reader = yield* Effect.serviceOption(DocumentReader)
-  const recorded = makeRecordAction((action) => {
-    if (audit !== undefined) auditOperator(audit, clock.currentTimeMillisUnsafe(), action)
-  })
+  const documents = yield* Effect.serviceOption(DocumentReader)
+  const recorded = yield* makeRecordAction
   const focus: Focus = Effect.fnUntraced(function* (id, address, operator) {
     const stream = streams.get(id)
     if (stream === undefined) return false
     yield* stream.inspections.focus(address)
-    yield* stream.focusOthers?.(address, operator) ?? Effect.void
+    if (stream.others !== undefined) yield* stream.others.focus(address, operator)
     return true
   })
 
   return Effect.fnUntraced(function* (server: WatchedServer): Effect.fn.Return<Attached, never, Scope.Scope> {
     const others = makeOtherNodes(server)
-    const execute = yield* makeCommands({ server, bodies, focus, reader, recorded })
+    const execute = yield* makeCommands(server, { bodies, documents, focus, recorded })
     const startCall = yield* makeOperatorCalls(server)
     const call: CallAsOperator = (request, operator) => {
       const { computer, line, office, tool } = request
@@ -246,31 +243,30 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   const openHere = yield* makeOpening({ ...opened, bodies, attached: () => attached })
   const attach = yield* makeAttach({ streams, bodies, openHere })
   const now = () => clock.currentTimeMillisUnsafe()
-  /** Adds an observer to those of the context, for the time in which a stream is open. */
-  const observeWatched = <A>(
-    observing: Context.Reference<ReadonlyArray<(event: A) => void>>,
-    observe: (server: WatchedServer, event: A) => void
-  ) => {
-    const observer = (event: A): void => {
-      if (streams.size > 0 && attached !== undefined) observe(attached.server, event)
-    }
-    return Effect.map(observing, (before) => Context.make(observing, [...before, observer]))
-  }
   const addEvent = (event: PageEvent): void => forEach((buffer) => buffer.addEvent(event))
 
+  /** Adds an observer to those of the context, for the time that a stream is open. */
+  const observe = <A>(observers: Observers<A>, onEvent: (event: A, server: WatchedServer) => void) =>
+    Effect.map(observers, (before) => {
+      const observer = (event: A) => {
+        if (streams.size > 0 && attached !== undefined) onEvent(event, attached.server)
+      }
+      return Context.make(observers, [...before, observer])
+    })
+
   const observers = yield* Effect.all([
-    observeWatched(CallObservers, ({ registry: { node } }, completed) => {
+    observe(CallObservers, (completed, { registry: { node } }) => {
       calls.end(completed, node)
       bodies?.capture(callId(node, completed.serial), completed)
     }),
-    observeWatched(CallStatusObservers, ({ registry }, describe) => calls.report(describe(), registry.node)),
-    observeWatched(MembershipObservers, ({ connections, registry }, event) => {
+    observe(CallStatusObservers, (describe, { registry: { node } }) => calls.report(describe(), node)),
+    observe(MembershipObservers, (event, { connections, registry: { node } }) => {
       const connection = event.sid === undefined ? undefined : connections.get(event.sid)
-      const shown = toMembershipEvent(event, registry.node, connection, now())
+      const shown = toMembershipEvent(event, node, connection, now())
       if (shown !== undefined) addEvent(shown)
       if (event._tag === "Entered") for (const { inspections } of streams.values()) inspections.add(event.sid)
     }),
-    observeWatched(UpdateObservers, (_, update) => addEvent({ _tag: "Updated", ...update, at: now() }))
+    observe(UpdateObservers, (update) => addEvent({ _tag: "Updated", ...update, at: now() }))
   ])
 
   const service = OfficeWatch.of({
@@ -278,7 +274,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
     open: Effect.gen(function* () {
       const stream = yield* openHere
       const own = streams.get(stream.snapshot.stream)
-      if (own !== undefined && attached !== undefined) own.focusOthers = yield* attached.others.follow(own.buffer)
+      if (own !== undefined && attached !== undefined) own.others = yield* attached.others.follow(own.buffer)
       return stream
     }),
     execute: (command, operator) =>

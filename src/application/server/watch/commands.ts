@@ -5,8 +5,9 @@ import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../connections/InFlightCall.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import type { CallBodies } from "./CallBodies.ts"
-import { type HandlerParts, makeComputerHandlers } from "./computerHandlers.ts"
+import { type ComputerHandlerOptions, makeComputerHandlers } from "./computerRequests.ts"
 import { callId, toPageCall, toPageMember } from "./pageEvents.ts"
+import type { WatchedServer } from "./WatchedServer.ts"
 import { executeBy, type ExecuteCommand, type Operator } from "../../shared/page/PageSource.ts"
 
 /** How long a cancelled call may still end by the reply of its Computer. Then the Server ends it with an error. */
@@ -15,47 +16,19 @@ export const cancelGrace = Duration.seconds(5)
 /** Sets the office that a stream watches; false for an unknown stream. */
 export type Focus = (stream: string, office: OfficeAddress, operator: Operator) => Effect.Effect<boolean>
 
-interface CommandParts extends HandlerParts {
+interface CommandOptions extends ComputerHandlerOptions {
   readonly bodies: CallBodies | undefined
   readonly focus: Focus
 }
 
 /** Makes the function that executes commands. */
 export const makeCommands = Effect.fnUntraced(function* (
-  parts: CommandParts
+  server: WatchedServer,
+  { bodies, documents, focus, recorded }: CommandOptions
 ): Effect.fn.Return<ExecuteCommand, never, Scope.Scope> {
-  const { bodies, focus, recorded } = parts
-  const { connections, notifications, readiness, registry, servedLines } = parts.server
+  const { connections, notifications, readiness, registry, servedLines } = server
   const clock = yield* Clock.Clock
   const run = yield* FiberSet.makeRuntime<never>()
-
-  const disconnect = (sid: string, operator: Operator) => {
-    const connection = connections.get(sid)
-    if (connection === undefined)
-      return recorded("disconnect", operator, { sid }, Effect.fail(notFound(`No connection '${sid}'`)))
-    const member = toPageMember(connection, clock.currentTimeMillisUnsafe())
-    const { line, name, office, role } = member ?? {}
-    const target = { sid, ...definedOnly({ line, office, role, name }) }
-    const { subject } = connection.identity
-    connection.closing = true
-    const closing = Effect.andThen(
-      Effect.logInfo("connection closed", { sid, subject, reason: "operator_disconnect" }),
-      connection.link.close("disconnected by an operator")
-    )
-    return Effect.as(recorded("disconnect", operator, target, closing), {})
-  }
-
-  const drain = (node: string, operator: Operator) =>
-    recorded(
-      "drain",
-      operator,
-      { node },
-      Effect.suspend(() => {
-        if (node !== registry.node) return notFound(`This Server is not the node '${node}'`)
-        readiness.setState({ _tag: "Draining", reason: "an operator drains the Server" })
-        return Effect.succeed({})
-      })
-    )
 
   const findRunning = (id: string) => {
     for (const connection of connections.all()) {
@@ -83,33 +56,51 @@ export const makeCommands = Effect.fnUntraced(function* (
       run(Effect.map(Effect.sleep(cancelGrace), abort))
     })
 
-  const cancelCall = (id: string, operator: Operator) => {
-    const found = findRunning(id)
-    if (found === undefined)
-      return recorded("cancel_call", operator, { call: id }, Effect.fail(notFound("The call does not run any more")))
-    const { call, started } = found
-    const { agent, computer, line, office, reqId, tool } = toPageCall(started, registry.node)
-    const target = { call: id, line, office, agent, computer, req_id: reqId, ...definedOnly({ tool }) }
-    const definition = servedLines.find(({ name }) => name === line)?.findEventDefinition(started.event)
-    const isCancellable = definition?.kind === "call" && definition.cancellable
-    const cancelling = cancelInFlight(call, publicMembership(started.agent).name, isCancellable)
-    return Effect.as(recorded("cancel_call", operator, target, cancelling), {})
-  }
-
   return executeBy({
     Focus: (command, operator) =>
       Effect.flatMap(focus(command.stream, command, operator), (isKnown) =>
         isKnown ? Effect.succeed({}) : Effect.fail(notFound("The stream has ended"))
       ),
-    Disconnect: ({ sid }, operator) => disconnect(sid, operator),
-    Drain: ({ node }, operator) => drain(node, operator),
-    CancelCall: ({ id }, operator) => cancelCall(id, operator),
+    Disconnect: ({ sid }, operator) => {
+      const connection = connections.get(sid)
+      if (connection === undefined)
+        return recorded("disconnect", operator, { sid }, Effect.fail(notFound(`No connection '${sid}'`)))
+      const { line, name, office, role } = toPageMember(connection, clock.currentTimeMillisUnsafe()) ?? {}
+      const target = { sid, ...definedOnly({ line, office, role, name }) }
+      const { subject } = connection.identity
+      connection.closing = true
+      const closing = Effect.andThen(
+        Effect.logInfo("connection closed", { sid, subject, reason: "operator_disconnect" }),
+        connection.link.close("disconnected by an operator")
+      )
+      return Effect.as(recorded("disconnect", operator, target, closing), {})
+    },
+    Drain: ({ node }, operator) => {
+      const draining = Effect.suspend(() => {
+        if (node !== registry.node) return notFound(`This Server is not the node '${node}'`)
+        readiness.setState({ _tag: "Draining", reason: "an operator drains the Server" })
+        return Effect.succeed({})
+      })
+      return recorded("drain", operator, { node }, draining)
+    },
+    CancelCall: ({ id }, operator) => {
+      const found = findRunning(id)
+      if (found === undefined)
+        return recorded("cancel_call", operator, { call: id }, Effect.fail(notFound("The call does not run any more")))
+      const { call, started } = found
+      const { agent, computer, line, office, reqId, tool } = toPageCall(started, registry.node)
+      const target = { call: id, line, office, agent, computer, req_id: reqId, ...definedOnly({ tool }) }
+      const definition = servedLines.find(({ name }) => name === line)?.findEventDefinition(started.event)
+      const isCancellable = definition?.kind === "call" && definition.cancellable
+      const cancelling = cancelInFlight(call, publicMembership(started.agent).name, isCancellable)
+      return Effect.as(recorded("cancel_call", operator, target, cancelling), {})
+    },
     GetCallBody: ({ id }) => {
       const body = bodies?.get(id)
       return body === undefined
         ? Effect.fail(notFound("The arguments and the result of this call are not captured"))
         : Effect.succeed(body)
     },
-    ...makeComputerHandlers(parts)
+    ...makeComputerHandlers(server, { documents, recorded })
   })
 })

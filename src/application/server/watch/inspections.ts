@@ -56,22 +56,17 @@ export const makeInspections = Effect.fnUntraced(function* (
 
   const report = (connection: Connection, address: OfficeAddress): Effect.Effect<void> => {
     let seen: number | undefined
-    const next = Effect.gen(function* () {
-      const computer = computerOf(connection)
-      if (computer === undefined) return false
-      const reply = yield* ask(connection, seen).pipe(
-        Effect.catchTags({ RequestTimeout: () => Effect.undefined, SendFailed: () => Effect.undefined })
-      )
-      if (reply === undefined) {
-        seen = undefined
-        yield* Effect.sleep(retryDelay)
-        return true
+    return Effect.gen(function* () {
+      for (let name = computerOf(connection); name !== undefined; name = computerOf(connection)) {
+        const reply = yield* ask(connection, seen).pipe(
+          Effect.catchTags({ RequestTimeout: () => Effect.undefined, SendFailed: () => Effect.undefined })
+        )
+        if (reply === undefined) yield* Effect.sleep(retryDelay)
+        else if (reply.revision !== seen)
+          publish({ _tag: "Inspected", ...address, computer: name, inspection: reply.inspection })
+        seen = reply?.revision
       }
-      if (reply.revision !== seen) publish({ _tag: "Inspected", ...address, computer, inspection: reply.inspection })
-      seen = reply.revision
-      return true
-    }).pipe(Effect.catchTag("LinkClosed", () => Effect.succeed(false)))
-    return Effect.asVoid(Effect.repeat(next, { until: (goesOn) => !goesOn }))
+    }).pipe(Effect.catchTag("LinkClosed", () => Effect.void))
   }
 
   const addConnection = (connection: Connection): void => {

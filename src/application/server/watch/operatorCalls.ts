@@ -1,5 +1,25 @@
-import { bytesToHex } from "@noble/hashes/utils.js"
-import { Effect, Equal, Exit, Hash, Option, Queue, RcMap, Result, Scope, Stream } from "effect"
+import {
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  FiberSet,
+  Scope,
+  Equal,
+  Hash,
+  Option,
+  Queue,
+  RcMap,
+  Result,
+  Stream
+} from "effect"
+import type { JsonObject } from "../../../domain/json.ts"
+import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
+import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
+import { type Link, LinkClosed, type Reply, notifyUsing, requestUsing } from "../../ports/Transport.ts"
+import { secureRandomHex } from "../../shared/secureRandom.ts"
+import type { WatchedServer } from "./WatchedServer.ts"
+import { type Operator, type CallAsOperator, operatorNameOf } from "../../shared/page/PageSource.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import { inputModes } from "../../../domain/model/InputRequest.ts"
 import { parseMembershipConflict } from "../../../domain/office/membershipConflict.ts"
@@ -14,14 +34,84 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { checkJoinRights } from "../../../domain/office/grants.ts"
 import type { PageCallMessage, PageCallRequest } from "../../../domain/page/PageCommand.ts"
-import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
-import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
-import { secureRandomBytes } from "../../shared/secureRandom.ts"
 import { withNewRequestId } from "../../shared/tracing.ts"
-import { decodeReply, findLine } from "./computerHandlers.ts"
-import { openOperatorLink, type OperatorLink } from "./OperatorLink.ts"
-import { type WatchedServer } from "./WatchedServer.ts"
-import { type CallAsOperator, type Operator, operatorNameOf } from "../../shared/page/PageSource.ts"
+import { decodeReply, findLine } from "./computerRequests.ts"
+
+/** An operator's end of a link in the process of the Server. */
+type OperatorLink = Effect.Success<ReturnType<typeof openOperatorLink>>
+
+interface LinkOptions {
+  readonly line: ProtocolLine
+  readonly auth: JsonObject
+  readonly operator: Operator
+  readonly onNotification: (event: string, body: Body) => void
+}
+
+/** Connects an operator to the Server, as long as the scope. The Server handles it as a client of a transport. */
+export const openOperatorLink = Effect.fnUntraced(function* (
+  { acceptConnection }: Pick<WatchedServer, "acceptConnection">,
+  { auth, line, onNotification, operator }: LinkOptions
+) {
+  const closed = yield* Deferred.make<string>()
+  const linkScope = yield* Scope.fork(yield* Effect.scope)
+  let closeReason: string | undefined
+
+  const close = (reason: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      if (closeReason !== undefined) return Effect.void
+      closeReason = reason
+      Deferred.doneUnsafe(closed, Exit.succeed(reason))
+      return Scope.close(linkScope, Exit.void)
+    })
+
+  const run = yield* Scope.provide(FiberSet.makeRuntime<never>(), linkScope)
+  // The Server sends no requests to an Agent, except the notice of a takeover.
+  const startRequest: Link["startRequest"] = (event, body, _timeout, onReply) => {
+    onNotification(event, body)
+    const fiber = run(Effect.map(Effect.yieldNow, () => onReply(Exit.succeed([]))))
+    return () => fiber.interruptUnsafe()
+  }
+
+  const post: Link["post"] = (event, body) => {
+    onNotification(event, body)
+    return undefined
+  }
+
+  const link: Link = {
+    id: `operator-${secureRandomHex(8)}`,
+    request: requestUsing(startRequest),
+    startRequest,
+    notify: notifyUsing(post),
+    post,
+    maxBytes: () => Number.POSITIVE_INFINITY,
+    fits: () => true,
+    backlog: () => 0,
+    sentBytes: () => 0,
+    pauseReading: () => undefined,
+    closed: Deferred.await(closed),
+    close
+  }
+  const { identity, remoteAddress } = operator
+  const handshake = { version: line.version, auth, headers: {}, remoteAddress }
+  const handle = yield* acceptConnection(link, handshake, identity).pipe(
+    Scope.provide(linkScope),
+    Effect.onError(() => close("admission_rejected"))
+  )
+  // Made last: the requests end before the session leaves its office.
+  const requests = yield* Scope.provide(FiberSet.make<Reply>(), linkScope)
+  yield* Effect.addFinalizer(() => close("client_disconnect"))
+
+  return {
+    id: link.id,
+    /** Sends a request as any other client. Interruption ends it at the Server, as the loss of a connection does. */
+    request: (event: string, body: Body): Effect.Effect<Reply, LinkClosed> =>
+      Effect.gen(function* () {
+        const fiber = yield* FiberSet.run(requests, handle(event, body))
+        const exit = yield* Effect.onInterrupt(Fiber.await(fiber), () => Fiber.interrupt(fiber))
+        return Exit.isSuccess(exit) ? exit.value : yield* new LinkClosed({ reason: closeReason ?? "request ended" })
+      })
+  }
+})
 
 /** Messages of a call that wait for a slow reader. The oldest ones are dropped. */
 const maxQueuedMessages = 64
@@ -29,22 +119,24 @@ const maxQueuedMessages = 64
 /** How an operator calls: as the Agent of an office that has none, or beside its Agent. */
 type MembershipKind = Extract<PageCallMessage, { readonly _tag: "Started" }>["as"]
 
-/** Calls a tool over the link of an operator in an office, which the calls of this operator share. */
-type MemberCall = (request: PageCallRequest, onStatus: (status: CallStatus) => void) => Effect.Effect<PageCallMessage>
+/** Sends a call over the link of an operator in an office, which the calls of this operator share. */
+type CallInOffice = (request: PageCallRequest, onStatus: (status: CallStatus) => void) => Effect.Effect<PageCallMessage>
+
+interface OperatorMembership {
+  readonly kind: MembershipKind
+  readonly line: ProtocolLine
+  readonly office: string
+  readonly operator: Operator
+}
 
 /** Identifies a membership. Sessions of one operator share it although their identities differ, for example in expiry. */
 class MembershipKey implements Equal.Equal {
-  readonly kind: MembershipKind
-  readonly line: string
-  readonly office: string
-  readonly operator: Operator
+  readonly membership: OperatorMembership
   readonly #id: string
-  constructor(kind: MembershipKind, line: string, office: string, operator: Operator) {
-    this.kind = kind
-    this.line = line
-    this.office = office
-    this.operator = operator
-    this.#id = JSON.stringify([kind, line, office, operatorNameOf(operator)])
+  constructor(membership: OperatorMembership) {
+    const { kind, line, office, operator } = membership
+    this.membership = membership
+    this.#id = JSON.stringify([kind, line.name, office, operatorNameOf(operator)])
   }
   [Hash.symbol](): number {
     return Hash.string(this.#id)
@@ -59,70 +151,55 @@ const officeHasAgent = (name: string | undefined) =>
     `The office has ${name === undefined ? "an Agent" : `the Agent '${name}'`}, and this Computer does not let operators call beside it (a2c computer --operators)`
   )
 
-const joinAsAgent = Effect.fnUntraced(function* (
-  { decodeMembershipAck, serverRequests }: ProtocolLine,
-  link: OperatorLink,
-  { office, operator }: MembershipKey
-) {
-  const { event, request } = serverRequests.join
+const joinAsAgent = Effect.fnUntraced(function* (link: OperatorLink, { line, office, operator }: OperatorMembership) {
+  const { event, request } = line.serverRequests.join
   const join = jsonBody(request.encode({ role: "agent", name: operatorNameOf(operator), officeId: office }))
   const acknowledged = yield* Effect.mapError(link.request(event, join), ({ message }) => unavailable(message))
   const values = acknowledged.map(({ head }) => Result.getOrElse(head, () => undefined))
-  yield* Effect.mapError(Effect.fromResult(decodeMembershipAck(values)), (message) => {
+  yield* Effect.mapError(Effect.fromResult(line.decodeMembershipAck(values)), (message) => {
     const current = parseMembershipConflict({ office, role: "agent" }, message)
     return current === undefined ? unavailable(message) : officeHasAgent(current.name)
   })
 })
 
-/** Makes the call of a membership. `listeners` receive the statuses of calls by the ids of their requests. */
+/** Makes the calls of a membership. `listeners` receive the statuses of calls by the ids of their requests. */
 const makeCall =
   (
-    line: ProtocolLine,
     link: OperatorLink,
-    { office, operator }: MembershipKey,
+    { line, office, operator }: OperatorMembership,
     listeners: Map<string, (status: CallStatus) => void>
-  ): MemberCall =>
-  ({ computer, params, timeout, tool }, onStatus) =>
-    withNewRequestId(line.calls.toolCall.event, { "a2c.office": office, "a2c.computer": computer }, (reqId) => {
-      const { toolCall } = line.calls
-      const send = Effect.gen(function* () {
-        const request = {
-          agent: operatorNameOf(operator),
-          reqId,
-          computer,
-          toolName: tool,
-          params,
-          timeout,
-          inputModes
-        }
+  ): CallInOffice =>
+  ({ computer, params, timeout, tool }, onStatus) => {
+    const { event, reply, request } = line.calls.toolCall
+    const agent = operatorNameOf(operator)
+    return withNewRequestId(event, { "a2c.office": office, "a2c.computer": computer }, (reqId) =>
+      Effect.gen(function* () {
         const body = yield* Effect.try({
-          try: () => jsonBody(toolCall.request.encode(request)),
+          try: () => jsonBody(request.encode({ agent, reqId, computer, toolName: tool, params, timeout, inputModes })),
           catch: (error) => badRequest(String(error))
         })
-        const reply = yield* Effect.mapError(link.request(toolCall.event, body), ({ reason }) =>
+        listeners.set(reqId, onStatus)
+        const replied = yield* Effect.mapError(link.request(event, body), ({ reason }) =>
           unavailable(`The call has ended: ${reason}`)
         )
-        return yield* decodeReply(line, toolCall.reply, reply)
-      })
-      return Effect.acquireUseRelease(
-        Effect.sync(() => void listeners.set(reqId, onStatus)),
-        () => send,
-        () => Effect.sync(() => void listeners.delete(reqId))
-      )
-    }).pipe(
+        return yield* decodeReply(line, reply, replied)
+      }).pipe(Effect.ensuring(Effect.sync(() => void listeners.delete(reqId))))
+    ).pipe(
       Effect.match({
         onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
         onFailure: ({ code, message }): PageCallMessage => ({ _tag: "Failed", error: { code, message } })
       })
     )
+  }
 
 /** Makes the function that opens the membership of an operator, as long as the scope. */
 const makeJoin = (server: WatchedServer) => {
   /** Lets a new membership replace an old one of this operator that has not ended yet. */
-  const instance = bytesToHex(secureRandomBytes(16))
-  return Effect.fnUntraced(function* (key: MembershipKey): Effect.fn.Return<MemberCall, ProtocolError, Scope.Scope> {
-    const { kind, office, operator } = key
-    const line = yield* findLine(server, key.line)
+  const instance = secureRandomHex(16)
+  return Effect.fnUntraced(function* ({
+    membership
+  }: MembershipKey): Effect.fn.Return<CallInOffice, ProtocolError, Scope.Scope> {
+    const { kind, line, office, operator } = membership
     const listeners = new Map<string, (status: CallStatus) => void>()
     const onNotification = (event: string, body: Body) => {
       if (event !== line.callStatus.notification) return
@@ -135,10 +212,10 @@ const makeJoin = (server: WatchedServer) => {
       ({ code, message }) => new ProtocolError({ code, message })
     )
     const connection = server.connections.get(link.id)
-    if (kind === "agent") yield* joinAsAgent(line, link, key)
+    if (kind === "agent") yield* joinAsAgent(link, membership)
     else if (connection !== undefined)
       connection.operates = { office: line.officeKey(office), role: "agent", name: operatorNameOf(operator) }
-    return makeCall(line, link, key, listeners)
+    return makeCall(link, membership, listeners)
   })
 }
 
@@ -151,7 +228,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
   const { connections, readiness, registry } = server
   const memberships = yield* RcMap.make({ lookup: makeJoin(server) })
 
-  const start: CallAsOperator = Effect.fnUntraced(function* (request, operator) {
+  const callAsOperator: CallAsOperator = Effect.fnUntraced(function* (request, operator) {
     const { computer, office } = request
     const line = yield* findLine(server, request.line)
     const name = operatorNameOf(operator)
@@ -171,7 +248,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
       return yield* officeHasAgent(agent?.membership.name)
     const membershipScope = yield* Scope.fork(yield* Effect.scope)
     const leave = Scope.close(membershipScope, Exit.void)
-    const call = yield* RcMap.get(memberships, new MembershipKey(kind, line.name, office, operator)).pipe(
+    const call = yield* RcMap.get(memberships, new MembershipKey({ kind, line, office, operator })).pipe(
       Scope.provide(membershipScope),
       Effect.onError(() => leave)
     )
@@ -187,5 +264,5 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
     return Stream.ensuring(Stream.concat(Stream.succeed(started), outcome), leave)
   })
 
-  return start
+  return callAsOperator
 })

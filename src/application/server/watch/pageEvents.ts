@@ -10,12 +10,11 @@ import { callOutcome, type CompletedCall, type ObservedEvent, type StartedCall }
 
 /** A connection as a member of an office. `now` replaces a missing time of its join. */
 const toMember = (connection: Connection, { name, office, role }: PublicMembership, now: number): PageMember => {
-  const { line, registration } = connection
-  const { approvals, inspection, operatorCalls } = connection.features
+  const { features, identity, line, registration } = connection
   const { joinedAt = now, node, sid, version } = registration.session
-  const { subject } = connection.identity
-  const features = { approvals, inspection, operatorCalls }
-  return { sid, node, line: line.name, office, role, name, subject, version, joinedAt, features }
+  const { approvals, inspection, operatorCalls } = features
+  const member = { sid, node, line: line.name, office, role, name, subject: identity.subject, version, joinedAt }
+  return { ...member, features: { approvals, inspection, operatorCalls } }
 }
 
 /** A connection that is in an office; `undefined` for others. */
@@ -91,9 +90,9 @@ export const pageOutcome = (call: Pick<CompletedCall, "outcome">): string => {
   const { outcome: reply } = call
   // A large reply is not parsed: that would cost more than the routing.
   if ("_tag" in reply || !reply.isHeadParsed) return outcome
-  const head = asObject(Result.getOrElse(reply.head, () => undefined))
-  if (head["_meta"] === undefined && head["meta"] === undefined) return outcome
-  const metadata = { ...asObject(head["_meta"]), ...asObject(head["meta"]) }
-  if (metadata["a2c_cancelled"] === true) return "cancelled"
-  return metadata["a2c_timeout"] === true ? "timeout" : outcome
+  const { _meta, meta } = asObject(Result.getOrElse(reply.head, () => undefined))
+  if (_meta === undefined && meta === undefined) return outcome
+  const { a2c_cancelled: isCancelled, a2c_timeout: isTimeout } = { ...asObject(_meta), ...asObject(meta) }
+  if (isCancelled === true) return "cancelled"
+  return isTimeout === true ? "timeout" : outcome
 }

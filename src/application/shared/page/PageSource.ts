@@ -1,4 +1,5 @@
-import { Effect, type Scope, type Stream } from "effect"
+import { Duration, Effect, type Scope, type Stream } from "effect"
+import type { PageBatch, PageSnapshot, OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { operatorName as nameOfOperator } from "../../../domain/approvals/Caller.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -12,8 +13,16 @@ import {
   requestTag
 } from "../../../domain/page/PageCommand.ts"
 import { type MethodFields, type PageMethodName, pageMethodNames } from "../../../domain/wire/calls.ts"
-import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
-import type { PageStream } from "./PageStream.ts"
+
+/** Shortest time between two batches of a stream. */
+export const batchInterval = Duration.millis(100)
+
+/** What an operator sees: a snapshot, and then the changes. */
+export interface PageStream {
+  readonly snapshot: PageSnapshot
+  /** Waits for the next batch, at most about a second; `undefined` when the Server has begun to shut down. */
+  readonly next: Effect.Effect<PageBatch | undefined>
+}
 
 /** An operator whom the adapter of the page has authenticated. */
 export interface Operator {

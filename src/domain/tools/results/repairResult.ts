@@ -1,11 +1,6 @@
 import { Result } from "effect"
 import { asObject, asString, isJsonObject, type JsonObject, toSafeJson } from "../../json.ts"
-import {
-  type ContentBlock,
-  contentBlockProblem,
-  isContentBlock,
-  isKnownContentBlock
-} from "../../model/ContentBlock.ts"
+import { type ContentBlock, contentBlockProblem, isContentBlock, isKnownContentBlock } from "../../model/ToolResult.ts"
 import { definedOnly } from "../../objects.ts"
 import { repairAnnotations, repairListed, withoutReservedMeta } from "../listings/mcpListings.ts"
 

@@ -3,21 +3,22 @@ import type { CallReport, CallStatus } from "../../model/CallStatus.ts"
 import { maxIdentifierLength } from "../../model/fields.ts"
 import { definedOnly } from "../../objects.ts"
 import { makeCodec } from "../../validation.ts"
-import type { CallStatusDefinition } from "../ProtocolLine.ts"
 import { CallStatusData, CallStatusHead, WaitAck } from "./messages.ts"
 
 /**
  * A Computer's report why a call waits, which the Server forwards unchanged to the Agent of this call. Not part of the
  * protocol: a Server or an Agent that does not know it ignores it.
  */
-export const callStatus: CallStatusDefinition = {
+export const callStatus = {
   kind: "callStatus",
   event: "server:update_tool_call",
   from: "computer",
+  /** The Server decodes only the call and its wait. Later kinds of status pass through. */
   request: makeCodec(CallStatusHead),
   notification: "notify:update_tool_call",
+  /** The acknowledgement of a status with `waitSeconds`. */
   waitAck: makeCodec(WaitAck)
-}
+} as const
 
 const codec = makeCodec(CallStatusData)
 

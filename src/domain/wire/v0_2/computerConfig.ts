@@ -5,15 +5,12 @@ import { type Codec, makeDecoder } from "../../validation.ts"
 
 const decode = makeDecoder(ComputerConfig)
 
-type WireInput = ReturnType<typeof encodeReportedConfig>["inputs"]
+type WireInputs = ReturnType<typeof encodeReportedConfig>["inputs"]
+type Option = Extract<NonNullable<WireInputs>[number], { readonly type: "pickString" }>["options"][number]
 
-/** Options are texts in this line: published Servers drop a whole configuration with a label (spec §8.4). */
-const withoutLabels = (inputs: WireInput): WireInput =>
-  inputs?.map((input) =>
-    input.type === "pickString"
-      ? { ...input, options: input.options.map((option) => (typeof option === "string" ? option : option.value)) }
-      : input
-  )
+/** Changes the options of inputs. */
+export const mapOptions = (inputs: WireInputs, change: (option: Option) => Option): WireInputs =>
+  inputs?.map((input) => (input.type === "pickString" ? { ...input, options: input.options.map(change) } : input))
 
 /** The reply to `client:get_config`: servers go by their names. */
 export const computerConfigCodec: Codec<ComputerConfig> = {
@@ -29,7 +26,8 @@ export const computerConfigCodec: Codec<ComputerConfig> = {
   encode: (config) => {
     const { inputs, servers } = encodeReportedConfig(config)
     return {
-      inputs: withoutLabels(inputs),
+      // Options are texts in this line: published Servers drop a whole configuration with a label (spec §8.4).
+      inputs: mapOptions(inputs, (option) => (typeof option === "string" ? option : option.value)),
       servers: Record.map(servers, ({ bundle_id: _, ...server }, name) => ({ ...server, name }))
     }
   }

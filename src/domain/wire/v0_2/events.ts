@@ -2,7 +2,6 @@ import { Schema } from "effect"
 import type { ComputerPart } from "../../model/Notification.ts"
 import { makeCodec } from "../../validation.ts"
 import { defineCall, type RoutedDefinition } from "../defineCall.ts"
-import type { CancelDefinition, ServerRequests, UpdateDefinition } from "../ProtocolLine.ts"
 import * as Messages from "./messages.ts"
 
 /** Routes `client:*` events of newer peers by their Computer (spec §4.1). */
@@ -13,7 +12,7 @@ export const unknownCall: RoutedDefinition = defineCall({
 })
 
 /** Requests that the Server handles itself (spec §5.2). */
-export const serverRequests: ServerRequests = {
+export const serverRequests = {
   join: { kind: "join", event: "server:join_office", from: "member", request: makeCodec(Messages.EnterOfficeReq) },
   leave: { kind: "leave", event: "server:leave_office", from: "member", request: makeCodec(Messages.LeaveOfficeReq) },
   list: {
@@ -23,30 +22,30 @@ export const serverRequests: ServerRequests = {
     request: makeCodec(Messages.ListRoomReq),
     reply: makeCodec(Messages.ListRoomRet)
   }
-}
+} as const
 
-const defineUpdate = (part: ComputerPart, name: string): UpdateDefinition => ({
-  kind: "update",
+const defineUpdate = (part: ComputerPart, name: string) => ({
+  kind: "update" as const,
   event: `server:${name}`,
   notification: `notify:${name}`,
-  from: "computer",
+  from: "computer" as const,
   part,
   request: makeCodec(Messages.ComputerRef)
 })
 
-/** Updates without a reply (spec §5.2). Each becomes the notification of the same part. */
-export const updates: { readonly [P in ComputerPart]: UpdateDefinition } = {
+/** A Computer's updates of its parts, without a reply (spec §5.2). Each becomes the notification of the same part. */
+export const updates = {
   config: defineUpdate("config", "update_config"),
   toolList: defineUpdate("toolList", "update_tool_list"),
   desktop: defineUpdate("desktop", "update_desktop"),
   finder: defineUpdate("finder", "update_finder"),
   skills: defineUpdate("skills", "update_skills")
-}
+} satisfies { readonly [P in ComputerPart]: unknown }
 
 /** The Agent's cancellation of a call (spec §6.3). */
-export const cancel: CancelDefinition = {
+export const cancel = {
   kind: "cancel",
   event: "server:tool_call_cancel",
   from: "agent",
   request: makeCodec(Messages.AgentCallData)
-}
+} as const

@@ -9,8 +9,7 @@ import {
 } from "../../model/fields.ts"
 import { maxProgressMessageLength, maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
 import { Role, SessionInfo } from "../../model/Membership.ts"
-import { DocumentSummary, finderPageSizes, targetFields } from "../../model/messages/requests.ts"
-import { SkillRef } from "../../model/messages/skills.ts"
+import { DocumentSummary, finderPageSizes, targetFields, SkillRef } from "../../model/messages/requests.ts"
 import { Tool } from "../../model/Tool.ts"
 import { wireStruct } from "../wireStruct.ts"
 
@@ -59,18 +58,19 @@ export const makeGetToolsRet = <W>(tool: Schema.Codec<Tool, W>) =>
 
 export const GetToolsRet = makeGetToolsRet(SmcpTool)
 
-/** Copies the members under the other names of the pairs, where they are missing. */
-const addNames = (object: JsonObject, pairs: ReadonlyArray<readonly [from: string, to: string]>): JsonObject => ({
-  ...object,
-  ...Object.fromEntries(
-    pairs.flatMap(([from, to]) =>
-      Object.hasOwn(object, from) && !Object.hasOwn(object, to) ? [[to, object[from]] as const] : []
-    )
-  )
-})
+/** Copies a member under another name, where that is missing. */
+const copyMember = (object: JsonObject, from: string, to: string): JsonObject =>
+  Object.hasOwn(object, from) && !Object.hasOwn(object, to) ? { ...object, [to]: object[from] } : object
 
-const removeNames = (object: JsonObject, names: ReadonlyArray<string>): JsonObject =>
-  Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
+const renameMember = (object: JsonObject, from: string, to: string): JsonObject => {
+  const { [from]: _, ...renamed } = copyMember(object, from, to)
+  return renamed
+}
+
+const mapAnnotations = (resource: JsonObject, change: (annotations: JsonObject) => JsonObject): JsonObject => {
+  const { annotations } = resource
+  return isJsonObject(annotations) ? { ...resource, annotations: change(annotations) } : resource
+}
 
 /**
  * A resource with the names of MCP and those of the published 0.2, in snake case: Servers of that version drop members
@@ -78,20 +78,16 @@ const removeNames = (object: JsonObject, names: ReadonlyArray<string>): JsonObje
  */
 export const WireResource = JsonObject.pipe(
   Schema.decodeTo(JsonObject, {
-    decode: SchemaGetter.transform((resource: JsonObject) => {
-      const named = removeNames(addNames(resource, [["mime_type", "mimeType"]]), ["mime_type"])
-      const { annotations } = named
-      if (!isJsonObject(annotations)) return named
-      const dated = addNames(annotations, [["last_modified", "lastModified"]])
-      return { ...named, annotations: removeNames(dated, ["last_modified"]) }
-    }),
-    encode: SchemaGetter.transform((resource: JsonObject) => {
-      const { annotations } = resource
-      const dated = isJsonObject(annotations)
-        ? { annotations: addNames(annotations, [["lastModified", "last_modified"]]) }
-        : {}
-      return addNames({ ...resource, ...dated }, [["mimeType", "mime_type"]])
-    })
+    decode: SchemaGetter.transform((resource: JsonObject) =>
+      mapAnnotations(renameMember(resource, "mime_type", "mimeType"), (annotations) =>
+        renameMember(annotations, "last_modified", "lastModified")
+      )
+    ),
+    encode: SchemaGetter.transform((resource: JsonObject) =>
+      mapAnnotations(copyMember(resource, "mimeType", "mime_type"), (annotations) =>
+        copyMember(annotations, "lastModified", "last_modified")
+      )
+    )
   })
 )
 
@@ -154,22 +150,22 @@ export const ComputerRef = Schema.Struct({ computer: Identifier })
 /** The body of `server:tool_call_cancel` and its notification. */
 export const AgentCallData = wireStruct({ agent: Identifier, reqId: Identifier })
 
-/** How long an approval may wait, in whole seconds. */
+/** How long an approval may wait, and with it the call, in whole seconds. */
 const WaitSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutSeconds }))
 
-/** The call of a status: the part of {@link CallStatusData} that a Server needs. */
-export const CallStatusHead = wireStruct({
+/** `agent` is the name of the caller, which Computers of earlier versions do not state. */
+const statusHead = {
   computer: Identifier,
   agent: optionalField(Identifier),
-  reqId: Identifier,
-  waitSeconds: optionalField(WaitSeconds)
-})
+  reqId: Identifier
+}
+
+/** The call of a status: the part of {@link CallStatusData} that a Server needs. */
+export const CallStatusHead = wireStruct({ ...statusHead, waitSeconds: optionalField(WaitSeconds) })
 
 /** The body of `server:update_tool_call` and its notification. */
 export const CallStatusData = wireStruct({
-  computer: Identifier,
-  agent: optionalField(Identifier),
-  reqId: Identifier,
+  ...statusHead,
   status: Schema.Literals(["waiting_for_consent", "decided", "waiting_for_servers", "progress"]),
   approvalId: optionalField(Identifier),
   mcpServer: optionalField(Identifier),

@@ -41,9 +41,10 @@ const decodeMembership = (body: unknown): Result.Result<Membership, string> =>
 export const encodeNotification = (notification: Notification): WireMessage => {
   switch (notification._tag) {
     case "Entered":
-      return { event: notificationEvents.entered, body: encodeMembership(notification.membership) }
-    case "Left":
-      return { event: notificationEvents.left, body: encodeMembership(notification.membership) }
+    case "Left": {
+      const event = notification._tag === "Entered" ? notificationEvents.entered : notificationEvents.left
+      return { event, body: encodeMembership(notification.membership) }
+    }
     case "Updated":
       return { event: updates[notification.part].notification, body: updateCodec.encode(notification) }
     case "Cancelled":

@@ -1,6 +1,5 @@
 import { Effect } from "effect"
-import { certificateProblem } from "../../../adapters/bytes/certificateErrors.ts"
-import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.ts"
+import { certificateProblem, formatNetworkError } from "../../../adapters/bytes/networkErrors.ts"
 import { makeNodeAgent, plainRequest, trustAuthorities } from "../../../adapters/socketio/client/nodeAgent.ts"
 import { isServerUrl } from "../../../adapters/socketio/client/serverAddress.ts"
 import { CommandFailed, failCommand, hintFor } from "../../CommandFailed.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { RedisClock } from "../../../../src/adapters/redis/registry/RedisClock.ts"
+import { RedisClock } from "../../../../src/adapters/redis/registry/RegistryScripts.ts"
 
 const takes = (millis: number, printed: number) => Effect.as(TestClock.adjust(millis), printed)
 

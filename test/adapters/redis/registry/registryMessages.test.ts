@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Result } from "effect"
+import { Effect, Exit, Result, Schema } from "effect"
 import {
-  decodeJoined,
+  Joined,
   decodeMessage,
-  decodeReconciled,
-  decodeRenewed,
-  decodeSnapshot,
+  Reconciled,
+  Renewed,
+  Snapshot,
   encodeMember,
   memberField,
   membershipOfField
-} from "../../../../src/adapters/redis/registry/registryMessages.ts"
+} from "../../../../src/adapters/redis/registry/RegistryScripts.ts"
 import type { Member } from "../../../../src/domain/model/Membership.ts"
 
 const member: Member = {
@@ -107,17 +107,21 @@ describe("message of the registry", () => {
 describe("reply of a script", () => {
   it.effect("has four values after a reconciliation", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* decodeReconciled([1, ["n"], ["s"], 3]), [1, ["n"], ["s"], 3])
-      assert.isFalse(yield* accepts(decodeReconciled, [1, ["n"], "s", 3]))
-      assert.isFalse(yield* accepts(decodeReconciled, [1, ["n"], ["s"]]))
+      assert.deepStrictEqual(yield* Schema.decodeUnknownEffect(Reconciled)([1, ["n"], ["s"], 3]), [1, ["n"], ["s"], 3])
+      assert.isFalse(yield* accepts(Schema.decodeUnknownEffect(Reconciled), [1, ["n"], "s", 3]))
+      assert.isFalse(yield* accepts(Schema.decodeUnknownEffect(Reconciled), [1, ["n"], ["s"]]))
     })
   )
 
   it.effect("tells after a renewal whether the node is known", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* decodeRenewed(["ok", ["n"], 2]), ["ok", ["n"], 2])
-      assert.deepStrictEqual(yield* decodeRenewed(["unknown_node", [], 2]), ["unknown_node", [], 2])
-      assert.isFalse(yield* accepts(decodeRenewed, ["other", [], 2]))
+      assert.deepStrictEqual(yield* Schema.decodeUnknownEffect(Renewed)(["ok", ["n"], 2]), ["ok", ["n"], 2])
+      assert.deepStrictEqual(yield* Schema.decodeUnknownEffect(Renewed)(["unknown_node", [], 2]), [
+        "unknown_node",
+        [],
+        2
+      ])
+      assert.isFalse(yield* accepts(Schema.decodeUnknownEffect(Renewed), ["other", [], 2]))
     })
   )
 
@@ -125,23 +129,28 @@ describe("reply of a script", () => {
     "is %s after a join",
     (reply) =>
       Effect.gen(function* () {
-        assert.deepStrictEqual<unknown>(yield* decodeJoined(reply), reply)
+        assert.deepStrictEqual<unknown>(yield* Schema.decodeUnknownEffect(Joined)(reply), reply)
       })
   )
 
   it.effect("is nothing else after a join", () =>
     Effect.gen(function* () {
-      assert.isFalse(yield* accepts(decodeJoined, "other"))
+      assert.isFalse(yield* accepts(Schema.decodeUnknownEffect(Joined), "other"))
     })
   )
 
   it.effect("has revisions as text and members as JSON in a snapshot", () =>
     Effect.gen(function* () {
       const reply = ["ok", "9", "8", [JSON.stringify(memberJson)]]
-      assert.deepStrictEqual(yield* decodeSnapshot(reply), ["ok", 9, 8, [member]])
-      assert.deepStrictEqual(yield* decodeSnapshot(["unknown_node", "0", "0", []]), ["unknown_node", 0, 0, []])
-      assert.isFalse(yield* accepts(decodeSnapshot, ["other", "9", "8", []]))
-      assert.isFalse(yield* accepts(decodeSnapshot, ["ok", "9", "8", ["{"]]))
+      assert.deepStrictEqual(yield* Schema.decodeUnknownEffect(Snapshot)(reply), ["ok", 9, 8, [member]])
+      assert.deepStrictEqual(yield* Schema.decodeUnknownEffect(Snapshot)(["unknown_node", "0", "0", []]), [
+        "unknown_node",
+        0,
+        0,
+        []
+      ])
+      assert.isFalse(yield* accepts(Schema.decodeUnknownEffect(Snapshot), ["other", "9", "8", []]))
+      assert.isFalse(yield* accepts(Schema.decodeUnknownEffect(Snapshot), ["ok", "9", "8", ["{"]]))
     })
   )
 })

@@ -11,7 +11,7 @@ import {
   parseNodeAddress
 } from "../../../../src/adapters/tcp/nodes/TcpNodeTransport.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { NodeTransport } from "../../../../src/application/ports/NodeTransport.ts"
+import { NodeTransport } from "../../../../src/application/ports/Transport.ts"
 import { NodeLink } from "../../../../src/application/server/nodes/NodeLink.ts"
 import { makeEcho, request } from "../../nodeLink.contract.ts"
 import { until } from "../../../until.ts"

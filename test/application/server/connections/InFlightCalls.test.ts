@@ -41,11 +41,11 @@ describe("a call in flight to a Computer of another node", () => {
         const agent = yield* open(makeLink("a").link)
         const codes = () => ["far", undefined].map((target) => inFlightCalls.checkLimits(agent, target, 0)?.code)
         inFlightCalls.add(agent, "other", makeCall(), 1)
-        inFlightCalls.addLookup(agent, 10)
+        inFlightCalls.countLookup(agent, 1, 10)
         assert.deepStrictEqual(codes(), [undefined, undefined])
-        inFlightCalls.addLookup(agent, 100)
+        inFlightCalls.countLookup(agent, 1, 100)
         assert.deepStrictEqual([codes(), inFlightCalls.size(), requestBudget.totalBytes()], [[429, 429], 3, 111])
-        inFlightCalls.removeLookup(agent, 100)
+        inFlightCalls.countLookup(agent, -1, 100)
         assert.deepStrictEqual(
           [codes(), inFlightCalls.size(), requestBudget.totalBytes()],
           [[undefined, undefined], 2, 11]

@@ -9,11 +9,11 @@ describe("the memory of requests in progress", () => {
       const [one, other] = [yield* open(makeLink("a").link), yield* open(makeLink("b").link)]
       assert.isUndefined(requestBudget.check(one, 100))
       assert.isDefined(requestBudget.check(one, 101))
-      requestBudget.add(one, 40)
+      requestBudget.change(one, 40)
       assert.isUndefined(requestBudget.check(one, 20))
       assert.isDefined(requestBudget.check(one, 21))
       assert.isUndefined(requestBudget.check(other, 60))
-      requestBudget.remove(one, 40)
+      requestBudget.change(one, -40)
       assert.isUndefined(requestBudget.check(one, 100))
     })
   )

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { shutDownGracefully } from "../../../../src/application/server/lifecycle/gracefulShutdown.ts"
-import { ServerSettings } from "../../../../src/application/server/ServerSettings.ts"
+import { ServerSettings } from "../../../../src/application/server/Limits.ts"
 import { InFlightCall } from "../../../../src/application/server/connections/InFlightCall.ts"
 import {
   agent,

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { startIdleReaper } from "../../../../src/application/server/lifecycle/idleReaper.ts"
 import type { Limits } from "../../../../src/application/server/Limits.ts"
 import { InFlightCall } from "../../../../src/application/server/connections/InFlightCall.ts"
-import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
+import { unlimitedCapacity } from "../../../../src/domain/office/decideMembership.ts"
 import { makeLink, makeParts, recordLogs, recordMetrics } from "../parts.ts"
 
 /** The parts of a Server whose connections are scanned, and the connection of one link in no office. */

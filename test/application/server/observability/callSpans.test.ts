@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Exit, Option, Tracer } from "effect"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { recordCallSpan } from "../../../../src/application/server/observability/callSpans.ts"
+import { recordCallSpan } from "../../../../src/application/server/observability/auditing.ts"
 import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
 import {
   computerNotFound,

@@ -6,9 +6,8 @@ import { type AuditEvent, AuditLog } from "../../../../src/application/ports/Aud
 import { allowAll, Authenticator } from "../../../../src/application/ports/Authenticator.ts"
 import { DocumentReader } from "../../../../src/application/ports/files/DocumentReader.ts"
 import { TransportClient } from "../../../../src/application/ports/Transport.ts"
-import { Limits } from "../../../../src/application/server/Limits.ts"
+import { Limits, ServerSettings } from "../../../../src/application/server/Limits.ts"
 import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
-import { ServerSettings } from "../../../../src/application/server/ServerSettings.ts"
 import { Observability } from "../../../../src/application/server/observability/Observability.ts"
 import { OfficeWatch, type OfficeWatchOptions } from "../../../../src/application/server/watch/OfficeWatch.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
@@ -18,8 +17,7 @@ import type { PageBatch, PageCall, PageEvent } from "../../../../src/domain/page
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { settle } from "../../../settle.ts"
 import { connectMember, joinMember, type Member, type MemberOptions } from "../clusterNode.ts"
-import type { PageStream } from "../../../../src/application/shared/page/PageStream.ts"
-import type { Operator } from "../../../../src/application/shared/page/PageSource.ts"
+import type { PageStream, Operator } from "../../../../src/application/shared/page/PageSource.ts"
 
 /** The protocol line of the members. */
 export const line = PROTOCOL_VERSION.split(".").slice(0, 2).join(".")

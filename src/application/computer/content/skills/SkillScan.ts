@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { SkillRef } from "../../../../domain/model/messages/skills.ts"
+import type { SkillRef } from "../../../../domain/model/messages/requests.ts"
 
 /** A skill of a Computer. */
 export interface FoundSkill {

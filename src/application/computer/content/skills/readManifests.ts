@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import { parseJson } from "../../../../domain/json.ts"
-import { skillMainFile } from "../../../../domain/model/messages/skills.ts"
+import { skillMainFile } from "../../../../domain/model/messages/requests.ts"
 import {
   maxFrontMatterBytes,
   parseSkillManifest,

@@ -1,6 +1,6 @@
 import { Effect, Option, type Scope } from "effect"
 import type { ProtocolError } from "../../../../domain/model/ProtocolError.ts"
-import { skillMainFile } from "../../../../domain/model/messages/skills.ts"
+import { skillMainFile } from "../../../../domain/model/messages/requests.ts"
 import { maxFrontMatterBytes, splitFrontMatter } from "../../../../domain/skills/frontMatter.ts"
 import { isTextMimeType, mimeTypeOf } from "../../../../domain/skills/mimeTypes.ts"
 import {

@@ -1,10 +1,8 @@
-import { bytesToHex } from "@noble/hashes/utils.js"
 import { type Cause, Duration, Effect, Exit, FiberMap, Option, Queue, Scope, Stream } from "effect"
 import { notFound, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import type { PageCallMessage } from "../../../../domain/page/PageCommand.ts"
-import type { PageSnapshot } from "../../../../domain/page/PageEvent.ts"
 import { type Body, decodeBody, jsonBody } from "../../../ports/Body.ts"
-import { secureRandomBytes } from "../../../shared/secureRandom.ts"
+import { secureRandomHex } from "../../../shared/secureRandom.ts"
 import {
   encodeNodeError,
   encodeNodeReply,
@@ -14,7 +12,7 @@ import {
   nodeRequestCodec,
   type OpenedStream
 } from "./NodeRequest.ts"
-import type { CallAsOperator, PageSource } from "../../../shared/page/PageSource.ts"
+import type { ExecuteCommand, CallAsOperator, PageStream } from "../../../shared/page/PageSource.ts"
 
 /** How long a request waits for the next message of a call. */
 const maxWait = Duration.seconds(10)
@@ -25,27 +23,23 @@ const lease = Duration.seconds(30)
 /** Messages of a call that wait for the other node. */
 const maxQueuedMessages = 16
 
-interface ServedStream {
-  readonly next: Effect.Effect<NextMessages>
-  readonly scope: Scope.Closeable
-}
-
 /** A stream that was opened, with the reply to its request. */
-interface Opened<A> {
-  readonly stream: string
-  readonly reply: A
+interface Opened {
+  readonly reply: { readonly stream: string }
   readonly next: Effect.Effect<NextMessages>
 }
 
-const openPage = (open: PageSource["open"]) =>
-  Effect.map(
-    open,
-    ({ next, snapshot }): Opened<PageSnapshot> => ({
-      stream: snapshot.stream,
-      reply: snapshot,
-      next: Effect.map(next, (batch) => ({ messages: batch === undefined ? [] : [batch], isLast: batch === undefined }))
-    })
-  )
+interface ServiceOptions {
+  readonly open: Effect.Effect<PageStream, ProtocolError, Scope.Scope>
+  readonly execute: ExecuteCommand
+  readonly call: CallAsOperator
+}
+
+const openPage = (open: ServiceOptions["open"]): Effect.Effect<Opened, ProtocolError, Scope.Scope> =>
+  Effect.map(open, ({ next, snapshot }) => ({
+    reply: snapshot,
+    next: Effect.map(next, (batch) => ({ messages: batch === undefined ? [] : [batch], isLast: batch === undefined }))
+  }))
 
 const openCall = Effect.fnUntraced(function* (
   call: CallAsOperator,
@@ -64,8 +58,7 @@ const openCall = Effect.fnUntraced(function* (
     Effect.map((message): NextMessages => ({ messages: Option.toArray(message), isLast: false })),
     Effect.orElseSucceed((): NextMessages => ({ messages: [], isLast: true }))
   )
-  const stream = bytesToHex(secureRandomBytes(16))
-  return { stream, reply: { stream }, next } satisfies Opened<OpenedStream>
+  return { reply: { stream: secureRandomHex(16) } satisfies OpenedStream, next }
 })
 
 /** Makes the function that serves the requests of other nodes, as long as the scope. */
@@ -73,13 +66,9 @@ export const makeNodeService = Effect.fnUntraced(function* ({
   call,
   execute,
   open
-}: Pick<PageSource, "open" | "execute" | "call">): Effect.fn.Return<
-  (body: Body) => Effect.Effect<Body>,
-  never,
-  Scope.Scope
-> {
+}: ServiceOptions): Effect.fn.Return<(body: Body) => Effect.Effect<Body>, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  const streams = new Map<string, ServedStream>()
+  const streams = new Map<string, Pick<Opened, "next"> & { readonly scope: Scope.Closeable }>()
   const leases = yield* FiberMap.make<string, void>()
 
   const close = (id: string): Effect.Effect<void> =>
@@ -92,13 +81,13 @@ export const makeNodeService = Effect.fnUntraced(function* ({
   const extendLease = (id: string) => FiberMap.run(leases, id, Effect.andThen(Effect.sleep(lease), close(id)))
 
   /** Opens a stream that ends with its lease, and gives its first reply. */
-  const serve = Effect.fnUntraced(function* <A>(opening: Effect.Effect<Opened<A>, ProtocolError, Scope.Scope>) {
+  const serve = Effect.fnUntraced(function* (opening: Effect.Effect<Opened, ProtocolError, Scope.Scope>) {
     const streamScope = yield* Scope.fork(scope)
-    const { next, reply, stream } = yield* Effect.onError(Scope.provide(opening, streamScope), () =>
+    const { next, reply } = yield* Effect.onError(Scope.provide(opening, streamScope), () =>
       Scope.close(streamScope, Exit.void)
     )
-    streams.set(stream, { next, scope: streamScope })
-    yield* extendLease(stream)
+    streams.set(reply.stream, { next, scope: streamScope })
+    yield* extendLease(reply.stream)
     return reply
   })
 

@@ -1,8 +1,23 @@
 import { Clock, Duration, Effect, FiberMap, Option, Result, type Scope, Stream } from "effect"
-import { badRequest, ProtocolError, unavailable } from "../../../../domain/model/ProtocolError.ts"
-import type { PageCallMessage, PageCallRequest, PageCommand } from "../../../../domain/page/PageCommand.ts"
+import {
+  badRequest,
+  ProtocolError,
+  unavailable,
+  computerNotFound,
+  notFound
+} from "../../../../domain/model/ProtocolError.ts"
+import {
+  type PageCallMessage,
+  type PageCallRequest,
+  type PageCommand,
+  type CommandTarget,
+  type PageCommandOf,
+  pageCommands,
+  type TagsWithTarget
+} from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageBatch, PageEvent, PageSnapshot } from "../../../../domain/page/PageEvent.ts"
 import { jsonBody } from "../../../ports/Body.ts"
+import type { Reply } from "../../../ports/Transport.ts"
 import type { NodeReplyExit } from "../../nodes/nodeMessages.ts"
 import { operatorsTarget } from "../../routing/ClusterNodes.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
@@ -15,9 +30,15 @@ import {
   operatorsEvent,
   toNodeOperator
 } from "./NodeRequest.ts"
-import type { PageReply, Operator } from "../../../shared/page/PageSource.ts"
-import { batchInterval } from "../../../shared/page/PageStream.ts"
+import {
+  type PageReply,
+  type Operator,
+  batchInterval,
+  type ExecuteCommand,
+  type CallAsOperator
+} from "../../../shared/page/PageSource.ts"
 import type { StreamBuffer } from "../../../shared/page/StreamBuffer.ts"
+import type { ComputerAddress } from "../computerRequests.ts"
 
 /** How long another node may take to reply: longer than a Computer takes for a command, or a stream for a message. */
 const replyTimeout = Duration.seconds(15)
@@ -34,39 +55,35 @@ interface NodeReplies {
   readonly Execute: PageReply
 }
 
-/** Sets the office that one stream of a page watches at the other nodes. */
-export type FocusNodes = (address: OfficeAddress, operator: Operator) => Effect.Effect<void>
+/** Where the target of a command is: at a node, or at one of the other nodes, unless all reply `absent`. */
+export type Place = { readonly node: string } | { readonly absent: ProtocolError }
 
 export type OtherNodes = ReturnType<typeof makeOtherNodes>
 
-type RequestNode = <T extends NodeRequest["_tag"]>(
-  node: string,
-  message: Extract<NodeRequest, { readonly _tag: T }>
-) => Effect.Effect<NodeReplies[T], ProtocolError>
+/** The other nodes in one stream of a page. */
+export type FollowedNodes = Effect.Success<ReturnType<OtherNodes["follow"]>>
 
 const unreachable = (node: string, reason: string) => unavailable(`The node ${node} cannot be reached: ${reason}`)
 
 const makeRequestNode =
-  ({ startRequest }: WatchedServer["nodeLink"]): RequestNode =>
+  ({ startRequest }: WatchedServer["nodeLink"]) =>
   <T extends NodeRequest["_tag"]>(node: string, message: Extract<NodeRequest, { readonly _tag: T }>) =>
-    Effect.callback<NodeReplies[T], ProtocolError>((resume) => {
-      const onReply = (exit: NodeReplyExit) =>
-        resume(
-          Effect.mapError(exit, (error) => unreachable(node, error._tag)).pipe(
-            Effect.flatMap(([body]) => Effect.fromResult(body?.value() ?? Result.fail(badRequest("no reply")))),
-            Effect.flatMap((value) => {
-              const reply = decodeNodeReply(value)
-              if (reply === undefined) return Effect.fail(unreachable(node, "its reply is malformed"))
-              if (reply instanceof ProtocolError) return Effect.fail(reply)
-              // The node is of this cluster, and replies as its service does.
-              return Effect.succeed(reply as NodeReplies[T])
-            })
-          )
-        )
+    Effect.callback<Reply, ProtocolError>((resume) => {
       const body = jsonBody(nodeRequestCodec.encode(message))
+      const onReply = (exit: NodeReplyExit) => resume(Effect.mapError(exit, ({ _tag }) => unreachable(node, _tag)))
       const cancel = startRequest(node, operatorsTarget, operatorsEvent, body, replyTimeout, onReply)
       return Effect.sync(cancel)
-    })
+    }).pipe(
+      Effect.flatMap(([body]) => Effect.fromResult(body?.value() ?? Result.fail(badRequest("no reply")))),
+      Effect.flatMap((value) => {
+        const reply = decodeNodeReply(value)
+        if (reply === undefined) return Effect.fail(unreachable(node, "its reply is malformed"))
+        // The node is of this cluster, and replies as its service does.
+        return reply instanceof ProtocolError ? Effect.fail(reply) : Effect.succeed(reply as NodeReplies[T])
+      })
+    )
+
+type RequestNode = ReturnType<typeof makeRequestNode>
 
 const closeStream = (request: RequestNode, node: string, stream: string) =>
   Effect.forkDetach(Effect.ignore(request(node, { _tag: "Close", stream })))
@@ -79,7 +96,7 @@ const eventsOf = ({ calls, members, nodes }: PageSnapshot): ReadonlyArray<PageEv
 
 /** Makes the function that adds the events of the other nodes to a stream, as long as the scope. */
 const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
-  Effect.fnUntraced(function* (buffer: StreamBuffer): Effect.fn.Return<FocusNodes, never, Scope.Scope> {
+  Effect.fnUntraced(function* (buffer: StreamBuffer) {
     const clock = yield* Clock.Clock
     const fibers = yield* FiberMap.make<string, void>()
     const streams = new Map<string, string>()
@@ -129,12 +146,15 @@ const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
       })
     )
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(discoverNodes, Effect.sleep(discoveryInterval))))
-    return (address, operator) =>
-      Effect.suspend(() => {
-        focused = { address, operator }
-        const options = { concurrency: "unbounded", discard: true } as const
-        return Effect.forEach(streams, ([node, stream]) => focusNode(node, stream), options)
-      })
+    return {
+      /** Sets the office that the stream watches at the other nodes. */
+      focus: (address: OfficeAddress, operator: Operator): Effect.Effect<void> =>
+        Effect.suspend(() => {
+          focused = { address, operator }
+          const options = { concurrency: "unbounded", discard: true } as const
+          return Effect.forEach(streams, ([node, stream]) => focusNode(node, stream), options)
+        })
+    }
   })
 
 /** The other nodes of the cluster, as the operators of this one see and command them. */
@@ -159,45 +179,93 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
     return yield* failed?.failure ?? absent
   })
 
-  /** Executes a command at another node. */
-  const execute = (node: string, command: PageCommand, operator: Operator): Effect.Effect<PageReply, ProtocolError> =>
-    request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) })
+  const requestAt = <A>(place: Place, ask: (node: string) => Effect.Effect<A, ProtocolError>) =>
+    "node" in place ? ask(place.node) : requestAll(ask, place.absent)
 
   return {
     names,
     follow: makeFollow(names, request),
-    execute,
     /** Executes a command at the node that has its target. */
-    executeAnywhere: (command: PageCommand, operator: Operator, absent: ProtocolError) =>
-      requestAll((node) => execute(node, command, operator), absent),
+    execute: (place: Place, command: PageCommand, operator: Operator): Effect.Effect<PageReply, ProtocolError> =>
+      requestAt(place, (node) => request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) })),
     /** Calls a tool at the node of its Computer. */
     call: Effect.fnUntraced(function* (
       call: PageCallRequest,
       operator: Operator,
-      place: { readonly node: string } | { readonly absent: ProtocolError }
+      place: Place
     ): Effect.fn.Return<Stream.Stream<PageCallMessage>, ProtocolError, Scope.Scope> {
-      const openAt = (at: string) =>
-        Effect.map(request(at, { _tag: "OpenCall", call, operator: toNodeOperator(operator) }), ({ stream }) => ({
-          at,
-          stream
-        }))
-      const { at, stream } = yield* Effect.acquireRelease(
-        "node" in place ? openAt(place.node) : requestAll(openAt, place.absent),
-        (opened) => closeStream(request, opened.at, opened.stream),
+      const message = { _tag: "OpenCall", call, operator: toNodeOperator(operator) } as const
+      const { node, stream } = yield* Effect.acquireRelease(
+        requestAt(place, (node) => Effect.map(request(node, message), ({ stream }) => ({ node, stream }))),
+        (opened) => closeStream(request, opened.node, opened.stream),
         { interruptible: true }
       )
       return Stream.paginate(undefined, () =>
-        request(at, { _tag: "Next", stream }).pipe(
+        request(node, { _tag: "Next", stream }).pipe(
+          Effect.catch(({ code, message }) => {
+            const failed: PageCallMessage = { _tag: "Failed", error: { code, message } }
+            return Effect.succeed({ messages: [failed], isLast: true })
+          }),
           Effect.map(({ isLast, messages }) => {
             const rest: Option.Option<undefined> = isLast ? Option.none() : Option.some(undefined)
             return [messages as ReadonlyArray<PageCallMessage>, rest] as const
-          }),
-          Effect.catch(({ code, message }) => {
-            const failed: PageCallMessage = { _tag: "Failed", error: { code, message } }
-            return Effect.succeed([[failed], Option.none<undefined>()] as const)
           })
         )
       )
     })
+  }
+}
+
+interface LocalCommands {
+  readonly execute: ExecuteCommand
+  readonly call: CallAsOperator
+}
+
+/** The node of a call by its id, `NODE/SERIAL`. */
+const nodeOfCall = (id: string): string => id.slice(0, Math.max(0, id.lastIndexOf("/")))
+
+/** Executes commands and calls at the node of their target, which the given functions do for this node. */
+export const makeClusterCommands = (
+  { connections, registry, servedLines }: WatchedServer,
+  others: OtherNodes,
+  { call, execute }: LocalCommands
+): LocalCommands => {
+  /** The node of a Computer. This node knows the members of the offices in which it has members. */
+  const placeOfComputer = ({ computer, line, office }: ComputerAddress): Place => {
+    const served = servedLines.find(({ name }) => name === line)
+    const member = served && Option.getOrUndefined(registry.findComputer(served.officeKey(office), computer))
+    return member === undefined ? { absent: computerNotFound(computer) } : { node: member.node }
+  }
+
+  const places: { readonly [T in CommandTarget]: (command: PageCommandOf<TagsWithTarget<T>>) => Place } = {
+    here: () => ({ node: registry.node }),
+    node: ({ node }) => ({ node }),
+    call: ({ id }) => ({ node: nodeOfCall(id) }),
+    connection: ({ sid }) =>
+      connections.get(sid) === undefined ? { absent: notFound(`No connection '${sid}'`) } : { node: registry.node },
+    computer: placeOfComputer
+  }
+
+  const placeOf = (command: PageCommand): Place =>
+    // A target takes the commands that have it.
+    (places[pageCommands[command._tag].target] as (command: PageCommand) => Place)(command)
+
+  /** True when this node serves a place: also for an unknown target, to which it replies with an error. */
+  const isHere = (place: Place): boolean => {
+    const nodes = others.names()
+    return "node" in place ? !nodes.includes(place.node) : nodes.length === 0
+  }
+
+  return {
+    execute: (command, operator) =>
+      Effect.suspend(() => {
+        const place = placeOf(command)
+        return isHere(place) ? execute(command, operator) : others.execute(place, command, operator)
+      }),
+    call: (request, operator) =>
+      Effect.suspend(() => {
+        const place = placeOfComputer(request)
+        return isHere(place) ? call(request, operator) : others.call(request, operator, place)
+      })
   }
 }

@@ -86,7 +86,7 @@ describe("the office that a stream watches", () => {
         if (request._tag === "Execute" && request.command._tag === "Focus") focused.push(request.command.office)
         return encodeNodeReply(request._tag === "OpenPage" ? snapshot : { messages: [], isLast: false })
       })
-      const focus = yield* others.follow(makeStreamBuffer([]))
+      const { focus } = yield* others.follow(makeStreamBuffer([]))
       while (!requests.includes("Next")) yield* TestClock.adjust("10 millis")
       for (const office of ["O", "P"]) yield* focus({ line: "0.2", office }, olga)
       assert.deepStrictEqual(focused, ["O", "P"])

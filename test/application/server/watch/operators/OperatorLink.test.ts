@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Result, Scope } from "effect"
 import { type Body, jsonBody } from "../../../../../src/application/ports/Body.ts"
 import { AdmissionRejected, type Link, type MessageHandler } from "../../../../../src/application/ports/Transport.ts"
-import { openOperatorLink } from "../../../../../src/application/server/watch/OperatorLink.ts"
+import { openOperatorLink } from "../../../../../src/application/server/watch/operatorCalls.ts"
 import { defaultLine } from "../../../../../src/domain/wire/lines.ts"
 import { olga } from "../watchedServer.ts"
 
