@@ -1,4 +1,4 @@
-import { findRoundedIntegers, type JsonObject, roundedIntegersProblem } from "../json.ts"
+import { findRoundedIntegers, type JsonObject, roundedIntegersProblem, asObject } from "../json.ts"
 import type { InputRequest } from "../model/InputRequest.ts"
 import { badRequest, conflict, notFound, type ProtocolError } from "../model/ProtocolError.ts"
 import { definedOnly } from "../objects.ts"
@@ -14,10 +14,29 @@ import {
   maxContentLength,
   toDecision
 } from "./Approval.ts"
-import { answerFormatProblems } from "./answerFormats.ts"
 import { type Approver, approverName, type Caller } from "./Caller.ts"
-import { addStandingApproval, coversCall, isExpired, isOfAgent } from "./standingApprovals.ts"
-import type { StoredApprovals } from "./StoredApprovals.ts"
+import { addStandingApproval, coversCall, isExpired, isOfAgent, type StoredApprovals } from "./standingApprovals.ts"
+
+/** The formats of the fields of a question (MCP, elicitation). In other schemas a format is only an annotation. */
+const formats: { readonly [format: string]: (text: string) => boolean } = {
+  email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
+  uri: (text) => /^[a-z][a-z0-9+.-]*:\S+$/i.test(text),
+  date: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)),
+  "date-time": (text) => /^\d{4}-\d\d-\d\d[Tt ]\d/.test(text) && !Number.isNaN(Date.parse(text))
+}
+
+/** The reason why the value of a field does not have the format that its question asks for, if it does not. */
+export const fieldFormatProblem = ({ format }: JsonObject, value: unknown): string | undefined => {
+  if (typeof format !== "string" || typeof value !== "string" || !Object.hasOwn(formats, format)) return undefined
+  return formats[format]?.(value) === true ? undefined : `must match format "${format}"`
+}
+
+/** The fields of an answer with a wrong format, each with the reason. */
+export const answerFormatProblems = (schema: JsonObject, content: JsonObject): ReadonlyArray<string> =>
+  Object.entries(asObject(schema["properties"])).flatMap(([name, field]) => {
+    const problem = fieldFormatProblem(asObject(field), content[name])
+    return problem === undefined ? [] : [`/${name}: ${problem}`]
+  })
 
 /** Decided approvals that are kept, the latest ones, to tell a late approver who decided. */
 const maxDecided = 100

@@ -9,7 +9,7 @@ export {
   mergeConfigs,
   parseComputerConfig,
   parseConfig
-} from "../../domain/config/parseConfig.ts"
+} from "../../domain/config/dialects.ts"
 export type { Dialect } from "../../domain/config/dialects.ts"
 export {
   validateInputValue,

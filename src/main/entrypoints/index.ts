@@ -120,7 +120,7 @@ export type {
 } from "../../domain/approvals/Approval.ts"
 export type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 export type { Grant } from "../../domain/approvals/standingApprovals.ts"
-export type { StoredApprovals } from "../../domain/approvals/StoredApprovals.ts"
+export type { StoredApprovals } from "../../domain/approvals/standingApprovals.ts"
 export type { CatalogueKey } from "../../domain/tools/ServerCatalogue.ts"
 export {
   ByteConnector,
@@ -176,7 +176,7 @@ export { Observability } from "../../application/server/observability/Observabil
 export { Limits } from "../../application/server/Limits.ts"
 export { Server } from "../../application/server/lifecycle/Server.ts"
 export { ServerSettings } from "../../application/server/ServerSettings.ts"
-export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
+export { parseComputerConfig } from "../../domain/config/dialects.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type { RuleExplanation, RuleStep } from "../../domain/policy/decideByRules.ts"

@@ -12,7 +12,7 @@ import {
   transitionApprovals
 } from "../../../src/domain/approvals/approvalsState.ts"
 import type { Approver, OfficeCaller } from "../../../src/domain/approvals/Caller.ts"
-import { noApprovals } from "../../../src/domain/approvals/StoredApprovals.ts"
+import { noApprovals } from "../../../src/domain/approvals/standingApprovals.ts"
 import type { InputRequest } from "../../../src/domain/model/InputRequest.ts"
 
 const ada: OfficeCaller = { _tag: "Agent", name: "ada", membership: 1 }

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { decideByRules, explainByRules } from "../../../src/domain/policy/decideByRules.ts"
-import { decideCall } from "../../../src/domain/policy/decideCall.ts"
+import { decideByRules, explainByRules, decideCall } from "../../../src/domain/policy/decideByRules.ts"
 import type { Rule } from "../../../src/domain/policy/Rule.ts"
 import { policyCall as call } from "./policyCall.ts"
 

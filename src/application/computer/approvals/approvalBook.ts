@@ -10,8 +10,13 @@ import {
   transitionApprovals,
   withoutAgentApprovals
 } from "../../../domain/approvals/approvalsState.ts"
-import { type Grant, isExpired, isInForce } from "../../../domain/approvals/standingApprovals.ts"
-import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
+import {
+  type Grant,
+  isExpired,
+  isInForce,
+  noApprovals,
+  type StoredApprovals
+} from "../../../domain/approvals/standingApprovals.ts"
 import { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"

@@ -18,8 +18,7 @@ import { makeCallElicitations } from "./CallElicitations.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
 import { makeCallTasks } from "./CallTasks.ts"
 import { makeDecisionAudit } from "./decisionAudit.ts"
-import { makeToolInvocation } from "./toolInvocation.ts"
-import { makeToolLookup } from "./toolLookup.ts"
+import { makeToolInvocation, makeToolLookup } from "./toolInvocation.ts"
 import type { ComputerName, RequestId } from "../../../domain/model/ids.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */

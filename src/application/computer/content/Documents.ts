@@ -20,10 +20,13 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings, type ResolveDpe } from "../ComputerSettings.ts"
-import { rejectServerWhileRestarting, rejectWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import { backgroundSessionOf, isIdle, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { listingTimedOut } from "../servers/resourceReads.ts"
-import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import {
+  rejectServerWhileRestarting,
+  rejectWhileRestarting,
+  type ServerSupervisor
+} from "../servers/ServerSupervisor.ts"
 
 const ownsHost = ({ resources }: Pick<OfferedServer, "resources">, host: string): boolean =>
   resources.some((resource) => {

@@ -17,9 +17,8 @@ import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks } from "../calls/CallTasks.ts"
 import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
-import { rejectServerWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import type { OfferedServer } from "../servers/ServersSnapshot.ts"
-import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import { rejectServerWhileRestarting, type ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
 
 /** Encodes the result of a task as that of a call, so that the reply fits into a message. */

@@ -14,8 +14,7 @@ import { matchesTool } from "../../../domain/policy/matchRule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { ServerOutputs } from "./operatorAccess.ts"
-import type { OperatorHandlers } from "./operatorHandlers.ts"
+import type { ServerOutputs, OperatorHandlers } from "./operatorAccess.ts"
 import {
   backgroundSessionOf,
   isOffered,

@@ -10,7 +10,7 @@ import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Calle
 import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { CallRequest } from "../../../domain/wire/calls.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { OperatorHandlers } from "./operatorHandlers.ts"
+import type { OperatorHandlers } from "./operatorAccess.ts"
 import type { CallTasks } from "../calls/CallTasks.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 

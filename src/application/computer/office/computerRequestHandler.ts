@@ -21,37 +21,11 @@ import type { OfficeMember } from "../../member/OfficeMember.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import type { MessageHandler } from "../../ports/Transport.ts"
 import { withServerSpan } from "../../shared/tracing.ts"
-import type { ApprovalRequests } from "./approvalRequests.ts"
-import type { Blobs } from "../content/Blobs.ts"
-import type { ComputerDesktop } from "../content/Desktop.ts"
-import type { Documents } from "../content/Documents.ts"
 import { makeMcpRequests } from "../content/McpRequests.ts"
-import type { Skills } from "../content/Skills.ts"
-import type { Uploads } from "../content/Uploads.ts"
-import type { Callers } from "./callers.ts"
-import type { Inspector } from "./Inspector.ts"
-import { type OperatorHandlers, toBodyHandlers } from "./operatorHandlers.ts"
+import type { ComputerServices } from "./computerServices.ts"
+import { type OperatorHandlers, toBodyHandlers } from "./operatorAccess.ts"
 import { makeReplyEncoders, type ReplyEncoders } from "./replyEncoders.ts"
-import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import type { ToolCalls } from "../calls/ToolCalls.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
-
-interface ComputerServices {
-  readonly name: string
-  readonly servers: ServerSupervisor
-  readonly calls: ToolCalls
-  readonly approvals: ApprovalRequests
-  readonly callers: Callers
-  readonly desktop: ComputerDesktop
-  readonly documents: Documents
-  readonly skills: Skills
-  readonly blobs: Blobs
-  readonly uploads: Uploads
-  /** True when operators may learn how calls are decided. */
-  readonly isExplained: boolean
-  /** Missing where the operators of the Server see nothing. */
-  readonly inspector: Inspector | undefined
-}
 
 /** Serves one request, from its body to the body of its reply. */
 type Handler = (body: Body) => Effect.Effect<Body, ProtocolError>

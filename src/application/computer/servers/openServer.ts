@@ -1,6 +1,5 @@
-import { Clock, Deferred, Effect, Exit, Option, Scope, type Semaphore, Stream } from "effect"
-import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
-import { parseIdle } from "../../../domain/config/lifecycle.ts"
+import { Clock, Effect, Exit, Option, Scope, type Semaphore, Stream } from "effect"
+import { type ServerConfig, parseIdle } from "../../../domain/config/computerConfig.ts"
 import type { Setup } from "../../../domain/config/Setup.ts"
 import type {
   McpListings,
@@ -22,8 +21,8 @@ import type { Secrets } from "../inputs/Secrets.ts"
 import type { Catalogues } from "./Catalogues.ts"
 import { type LazyRun, makeLazyControl } from "./lazy/LazySession.ts"
 import { resolveEndpoint } from "./resolveEndpoint.ts"
-import { runSession } from "./runSession.ts"
-import { isOffered, type LazyControl, type OfferedServer, watchedUris } from "./ServersSnapshot.ts"
+import { connectAndList, followSession } from "./runSession.ts"
+import { isOffered, type OfferedServer, watchedUris } from "./ServersSnapshot.ts"
 import type { ServerStateStore } from "./ServerStateStore.ts"
 
 /** What the MCP servers of a Computer share. */
@@ -91,32 +90,22 @@ const endOf = (
   }))
 
 /** Gives the offer of a lazy server from its last catalogue, or else from a start, which ends once it is listed. */
-const listLazily = Effect.fnUntraced(function* (
-  serverRun: ServerRun,
-  config: ServerConfig
-): Effect.fn.Return<Event, SessionFailure, McpConnector | Inputs> {
+const listLazily = Effect.fnUntraced(function* (serverRun: ServerRun, config: ServerConfig) {
   const { name, run, world } = serverRun
   const { catalogues, listing, secrets, setup } = world
-  const listOnce = Effect.gen(function* () {
-    const endpoint = yield* endpointOf(serverRun, config)
-    const listed = yield* Deferred.make<ServerCatalogue>()
-    const session = runSession(name, endpoint, secrets, {
-      onReady: ({ info }, listings) => Effect.asVoid(Deferred.succeed(listed, { info, ...listings })),
-      onListingsChanged: () => Effect.void,
-      onHealthChange: () => Effect.void,
-      onPartChanged: () => Effect.void,
-      watchedUris: Stream.empty
-    })
-    return yield* Effect.raceFirst(Deferred.await(listed), Effect.flatMap(session, Effect.fail))
-  })
+  const listOnce = endpointOf(serverRun, config).pipe(
+    Effect.flatMap((endpoint) => connectAndList(name, endpoint, secrets)),
+    Effect.map(({ listings, session }): ServerCatalogue => ({ info: session.info, ...listings })),
+    Effect.scoped
+  )
   const stored = yield* catalogues.load(config)
-  const catalogue = stored ?? (yield* listing.withPermit(Effect.scoped(listOnce)))
+  const catalogue = stored ?? (yield* listing.withPermit(listOnce))
   if (stored === undefined) yield* catalogues.save(config, catalogue)
   const { info, ...listings } = catalogue
   const lazyControl = makeLazyControl(serverRun)
   const session = lazyControl.sessionOf(info)
   const offer = { config: serverConfigOf(setup(), name) ?? config, session, ...listings, lazyControl }
-  return { _tag: "Listed", run, offer }
+  return { _tag: "Listed", run, offer } satisfies Event
 })
 
 /** The offer of a server whose session has started. Its session for requests changes with its info only. */
@@ -138,15 +127,10 @@ const offerOf = (
 }
 
 /** Runs one session of a server to its end. One of a lazy server ends as well when no request used it for a time. */
-const openSession = Effect.fnUntraced(function* (
-  serverRun: ServerRun,
-  config: ServerConfig
-): Effect.fn.Return<Event | undefined, SessionFailure, Scope.Scope | McpConnector | Inputs> {
+const runSession = Effect.fnUntraced(function* (serverRun: ServerRun, config: ServerConfig) {
   const { name, run, send, server, world } = serverRun
   const { catalogues, secrets, setup, store } = world
   const { idle } = yield* ComputerSettings
-  const endpoint = yield* endpointOf(serverRun, config)
-  const ready = yield* Deferred.make<LazyControl | undefined>()
   const configNow = () => serverConfigOf(setup(), name) ?? config
   const saveCatalogue = Effect.suspend(() => {
     const now = server()
@@ -154,14 +138,12 @@ const openSession = Effect.fnUntraced(function* (
     const { config: _, lazyControl: _control, session, ...listings } = now.offer
     return catalogues.save(config, { info: session.info, ...listings })
   })
-  const ended = runSession(name, endpoint, secrets, {
-    onReady: Effect.fnUntraced(function* (session, listings) {
-      const at = yield* Clock.currentTimeMillis
-      const offer = offerOf(server(), configNow(), session, listings)
-      yield* send(() => ({ _tag: "Ready", run, offer, at }))
-      yield* Deferred.succeed(ready, offer.lazyControl)
-      yield* saveCatalogue
-    }),
+  const opened = yield* connectAndList(name, yield* endpointOf(serverRun, config), secrets)
+  const at = yield* Clock.currentTimeMillis
+  const offer = offerOf(server(), configNow(), opened.session, opened.listings)
+  yield* send(() => ({ _tag: "Ready", run, offer, at }))
+  yield* saveCatalogue
+  const ended = followSession(opened, {
     onListingsChanged: (listings) =>
       Effect.andThen(
         send(() => ({ _tag: "ListingsChanged", run, listings })),
@@ -175,10 +157,12 @@ const openSession = Effect.fnUntraced(function* (
       Stream.changesWith((one, other) => one.resources === other.resources),
       Stream.map(watchedUris)
     )
-  }).pipe(Effect.flatMap((failure) => endOf("Lost", serverRun, failure)))
-  const idleTime = () => parseIdle(configNow().idle ?? "") ?? idle
-  const unused = Effect.flatMap(Deferred.await(ready), (control) => control?.untilIdle(idleTime) ?? Effect.never)
-  return yield* Effect.raceFirst(ended, Effect.as(unused, undefined))
+  })
+  const unused = offer.lazyControl?.untilIdle(() => parseIdle(configNow().idle ?? "") ?? idle) ?? Effect.never
+  return yield* Effect.raceFirst(
+    Effect.flatMap(ended, (failure) => endOf("Lost", serverRun, failure)),
+    Effect.as(unused, undefined)
+  )
 })
 
 /** Runs a server once, or lists a lazy one, and gives the event of the end unless it was sent. */
@@ -188,13 +172,13 @@ const runOnce = Effect.fnUntraced(function* (
   const { name, server, world } = serverRun
   const before = server()
   if (before?._tag === "Waking") {
-    return yield* openSession(serverRun, serverConfigOf(world.setup(), name) ?? before.offer.config)
+    return yield* runSession(serverRun, serverConfigOf(world.setup(), name) ?? before.offer.config)
   }
   const config = yield* checkConfig(serverRun)
   const { lifecycle } = yield* ComputerSettings
   const { isInProcess = () => false } = yield* McpConnector
   const isLazy = (config.lifecycle ?? lifecycle) === "lazy" && !isInProcess(name)
-  return yield* isLazy ? listLazily(serverRun, config) : openSession(serverRun, config)
+  return yield* isLazy ? listLazily(serverRun, config) : runSession(serverRun, config)
 })
 
 /** Opens a session of a server, or lists a lazy one, and gives the work that follows its end. */

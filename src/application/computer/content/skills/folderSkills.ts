@@ -19,8 +19,7 @@ import {
   userSource
 } from "../../../../domain/skills/skillNames.ts"
 import type { SkillFileError, SkillFiles } from "../../../ports/files/SkillFiles.ts"
-import { readJsonFile, readSkillManifest } from "./readManifests.ts"
-import { emptyScan, joinScans, type SkillScan } from "./SkillScan.ts"
+import { readJsonFile, readSkillManifest, emptyScan, joinScans, type SkillScan } from "./SkillScan.ts"
 
 type Files = SkillFiles["Service"]
 

@@ -15,8 +15,8 @@ import { encodeUtf8 } from "../../../../domain/utf8.ts"
 import type { SkillFiles, StagedFile } from "../../../ports/files/SkillFiles.ts"
 import { ComputerSettings } from "../../ComputerSettings.ts"
 import { type OfferedServer, uriOf } from "../../servers/ServersSnapshot.ts"
-import { readSkillManifest } from "./readManifests.ts"
-import { digestBytes } from "./skillDigests.ts"
+import { readSkillManifest } from "./SkillScan.ts"
+import { digestBytes } from "./readSkillFile.ts"
 
 /** A skill of an MCP server whose files are on this host. */
 export interface StagedSkill {
