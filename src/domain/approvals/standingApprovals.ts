@@ -1,7 +1,61 @@
 import { type Approver, Caller, isInOffice, isSameCaller } from "./Caller.ts"
 import { Schema } from "effect"
 import { makeCodec } from "../validation.ts"
-import { maxPartLength, maxPins, type ToolPin } from "../tools/toolPins.ts"
+import { maxPartLength, maxPins } from "../tools/toolPins.ts"
+
+// MCP servers, the Server and programs choose names: one that the codec rejects would keep all approvals from the file.
+const Text = Schema.String
+const Optional = Schema.optionalKey
+
+const StoredGrant = Schema.Struct({
+  id: Text,
+  /** Missing for calls from outside an office. */
+  office: Optional(Text),
+  line: Optional(Text),
+  server: Text,
+  /** The exposed name of the tool when it was allowed. */
+  tool: Text,
+  /** The allowance ends when the tool changes. */
+  toolDigest: Text,
+  /** Milliseconds of the epoch; missing for an allowance without an end. */
+  until: Optional(Schema.Finite),
+  by: Text,
+  /** The kind of approver that gave it, and the caller of the call that it decided; missing in files of earlier versions. */
+  approver: Optional(Schema.Literals(["owner", "page", "agent"])),
+  caller: Optional(Caller),
+  at: Schema.Finite
+})
+
+/** A lasting allowance: calls of this tool in this office run without a question. */
+export interface Grant extends Schema.Schema.Type<typeof StoredGrant> {}
+
+/** Grants of a Computer. The oldest ones are dropped first. */
+export const maxStandingApprovals = 1000
+
+const Part = Schema.String.check(Schema.isMaxLength(maxPartLength + 100))
+
+const StoredPin = Schema.Struct({
+  server: Text,
+  tool: Text,
+  digest: Text,
+  definition: Schema.Struct({ name: Part, description: Part, schema: Part, annotations: Part, server: Part }),
+  at: Schema.Finite,
+  by: Text
+})
+
+const Stored = Schema.Struct({
+  /** The oldest one first, as the pins. */
+  grants: Schema.Array(StoredGrant).check(Schema.isMaxLength(maxStandingApprovals)),
+  pins: Schema.Array(StoredPin).check(Schema.isMaxLength(maxPins))
+})
+
+/** What a Computer keeps about approvals between its runs. */
+export interface StoredApprovals extends Schema.Schema.Type<typeof Stored> {}
+
+/** The approvals of one Computer in a file. */
+export const storedApprovalsCodec = makeCodec(Stored)
+
+export const noApprovals: StoredApprovals = { grants: [], pins: [] }
 
 /** An office: offices of one id on different protocol lines are different ones. */
 export interface CallPlace {
@@ -48,29 +102,6 @@ export const isInForce = (grant: Grant, approvers: ReadonlyArray<string>): boole
   return approver === "owner" || approvers.includes(approver)
 }
 
-/** A lasting allowance: calls of this tool in this office run without a question. */
-export interface Grant {
-  readonly id: string
-  /** Missing for calls from outside an office. */
-  readonly office?: string
-  readonly line?: string
-  readonly server: string
-  /** The exposed name of the tool when it was allowed. */
-  readonly tool: string
-  /** The allowance ends when the tool changes. */
-  readonly toolDigest: string
-  /** Milliseconds of the epoch; missing for an allowance without an end. */
-  readonly until?: number
-  readonly by: string
-  /** The kind of approver that gave it, and the caller of the call that it decided; missing in files of earlier versions. */
-  readonly approver?: Approver["_tag"]
-  readonly caller?: Caller
-  readonly at: number
-}
-
-/** Grants of a Computer. The oldest ones are dropped first. */
-export const maxStandingApprovals = 1000
-
 export const isExpired = ({ until }: Pick<Grant, "until">, now: number): boolean => until !== undefined && until <= now
 
 /** Adds a grant instead of the one of the same kind of approver for the same calls, and drops the expired ones. */
@@ -82,47 +113,3 @@ export const addStandingApproval = (
   const isReplaced = (grant: Grant) => approverOf(grant) === approverOf(added) && coversCall(grant, added)
   return [...grants.filter((grant) => !isExpired(grant, now) && !isReplaced(grant)), added].slice(-maxStandingApprovals)
 }
-
-/** What a Computer keeps about approvals between its runs. */
-export interface StoredApprovals {
-  /** The oldest one first, as the pins. */
-  readonly grants: ReadonlyArray<Grant>
-  readonly pins: ReadonlyArray<ToolPin>
-}
-
-export const noApprovals: StoredApprovals = { grants: [], pins: [] }
-
-// MCP servers, the Server and programs choose names: one that the codec rejects would keep all approvals from the file.
-const Text = Schema.String
-const Part = Schema.String.check(Schema.isMaxLength(maxPartLength + 100))
-
-const StoredGrant = Schema.Struct({
-  id: Text,
-  office: Schema.optionalKey(Text),
-  line: Schema.optionalKey(Text),
-  server: Text,
-  tool: Text,
-  toolDigest: Text,
-  until: Schema.optionalKey(Schema.Finite),
-  by: Text,
-  at: Schema.Finite,
-  approver: Schema.optionalKey(Schema.Literals(["owner", "page", "agent"])),
-  caller: Schema.optionalKey(Caller)
-})
-
-const StoredPin = Schema.Struct({
-  server: Text,
-  tool: Text,
-  digest: Text,
-  definition: Schema.Struct({ name: Part, description: Part, schema: Part, annotations: Part, server: Part }),
-  at: Schema.Finite,
-  by: Text
-})
-
-/** The approvals of one Computer in a file. */
-export const storedApprovalsCodec = makeCodec(
-  Schema.Struct({
-    grants: Schema.Array(StoredGrant).check(Schema.isMaxLength(maxStandingApprovals)),
-    pins: Schema.Array(StoredPin).check(Schema.isMaxLength(maxPins))
-  })
-)

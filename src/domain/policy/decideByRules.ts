@@ -1,5 +1,6 @@
 import { findMismatch, matchesTool } from "./matchRule.ts"
-import type { PolicyAction, PolicyCall, PolicyDecision, Rule } from "./Rule.ts"
+import type { Rule } from "./parseRules.ts"
+import type { PolicyAction, PolicyCall, PolicyDecision } from "./Rule.ts"
 import type { Grant } from "../approvals/standingApprovals.ts"
 
 const decisionOf = ({ action, reason }: Rule, index: number): PolicyDecision => ({

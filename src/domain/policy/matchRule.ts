@@ -1,7 +1,8 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { listToolNames, type ToolNames } from "../tools/naming.ts"
 import { matchesPattern, matchesToolPattern } from "../wildcard.ts"
-import { type ArgumentTest, type PolicyCall, type Rule, type TestedAnnotation, testedAnnotations } from "./Rule.ts"
+import type { ArgumentTest, Rule } from "./parseRules.ts"
+import { type PolicyCall, type TestedAnnotation, testedAnnotations } from "./Rule.ts"
 
 const memberOf = (value: unknown, key: string): unknown => {
   if (Array.isArray(value))

@@ -180,16 +180,8 @@ export { parseComputerConfig } from "../../domain/config/dialects.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type { RuleExplanation, RuleStep } from "../../domain/policy/decideByRules.ts"
-export { parseRules } from "../../domain/policy/parseRules.ts"
-export type {
-  ArgumentTest,
-  Literal,
-  PolicyAction,
-  PolicyCall,
-  PolicyDecision,
-  Rule,
-  TestedAnnotation
-} from "../../domain/policy/Rule.ts"
+export { type ArgumentTest, type Literal, parseRules, type Rule } from "../../domain/policy/parseRules.ts"
+export type { PolicyAction, PolicyCall, PolicyDecision, TestedAnnotation } from "../../domain/policy/Rule.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
 export type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 export type { Tool } from "../../domain/model/Tool.ts"

@@ -3,7 +3,7 @@ import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { parseDocumentUri } from "../../../domain/documents/findDocuments.ts"
 import { type HostConflict, findHostConflicts } from "../../../domain/documents/hostConflicts.ts"
-import { definedOnly, isShallowEqual } from "../../../domain/objects.ts"
+import { computeOnce, definedOnly, isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import {
@@ -139,18 +139,13 @@ export interface RestartingServer extends LastOffer {
 
 const restartingServers = (states: ServerStates): ReadonlyArray<RestartingServer> =>
   [...states.values()].flatMap((state) => {
-    const last = "last" in state ? state.last : undefined
-    if (last === undefined) return []
-    return [state._tag === "BackingOff" ? { ...last, retryAt: state.retryAt } : last]
+    if (!("last" in state) || state.last === undefined) return []
+    return [state._tag === "BackingOff" ? { ...state.last, retryAt: state.retryAt } : state.last]
   })
 
 /** True in the first start attempt of a server: nothing is known of its tools. */
 export const isFirstAttempt = (state: ServerState | undefined): boolean =>
   state?._tag === "Starting" && state.attempt === 1
-
-/** The names of the servers in their first start attempt. */
-const startingServersOf = (states: ServerStates): ReadonlyArray<string> =>
-  [...states.keys()].filter((name) => isFirstAttempt(states.get(name)))
 
 /** Texts that identify the current content of parts of a Computer, made on demand: equal texts mean no change. */
 export type Fingerprints = ReadonlyMap<ComputerPart, () => string>
@@ -179,15 +174,14 @@ export interface ServersSnapshot {
 /** The URI of a listed resource, else the empty string. */
 export const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
 
-const urisOf = ({ resources }: OfferedServer, matches: (uri: string) => boolean): ReadonlyArray<string> =>
-  resources.map(uriOf).filter(matches)
-
 export const isDocumentUri = (uri: string): boolean => parseDocumentUri(uri) !== undefined
 
 /** The windows and documents of a server that supports subscriptions. */
-export const watchedUris = (server: OfferedServer): ReadonlySet<string> =>
+export const watchedUris = ({ resources, session }: OfferedServer): ReadonlySet<string> =>
   new Set(
-    server.session.info.capabilities.subscribe ? urisOf(server, (uri) => isWindowUri(uri) || isDocumentUri(uri)) : []
+    session.info.capabilities.subscribe
+      ? resources.map(uriOf).filter((uri) => isWindowUri(uri) || isDocumentUri(uri))
+      : []
   )
 
 /** The tools of servers that have not changed, with what they were made of. */
@@ -206,13 +200,7 @@ const listToolsOnce = (server: ServerTools, naming: Naming): ReadonlyArray<Catal
   return listed
 }
 
-const toolTexts = new WeakMap<Tool, string>()
-
-const toolText = (tool: Tool): string => {
-  const text = toolTexts.get(tool) ?? JSON.stringify(tool)
-  toolTexts.set(tool, text)
-  return text
-}
+const toolText = computeOnce((tool: Tool) => JSON.stringify(tool))
 
 const toolListText = ({ entries }: Catalogue): string => [...entries.values()].map(({ tool }) => toolText(tool)).join()
 
@@ -233,17 +221,10 @@ const cacheLatest = <Args extends ReadonlyArray<unknown>, A>(
 
 /** The distinct URIs that match, as a text. Lists the URIs of each resource listing once. */
 const makeUrisText = (matches: (uri: string) => boolean) => {
-  const matching = new WeakMap<ReadonlyArray<JsonObject>, ReadonlyArray<string>>()
-  const matchingUris = (server: OfferedServer) => {
-    const known = matching.get(server.resources)
-    if (known !== undefined) return known
-    const uris = urisOf(server, matches)
-    matching.set(server.resources, uris)
-    return uris
-  }
+  const matchingUris = computeOnce((resources: OfferedServer["resources"]) => resources.map(uriOf).filter(matches))
   return cacheLatest(
-    (servers: Servers) => servers.map(matchingUris).filter((uris) => uris.length > 0),
-    (servers) => JSON.stringify([...new Set(servers.flatMap(matchingUris))].sort())
+    (servers: Servers) => servers.map(({ resources }) => matchingUris(resources)).filter((uris) => uris.length > 0),
+    (servers) => JSON.stringify([...new Set(servers.flatMap(({ resources }) => matchingUris(resources)))].sort())
   )
 }
 
@@ -259,21 +240,19 @@ const describeExtras = ({ config, prompts, resources, session, templates }: Offe
   resources.filter(isAppResource)
 ]
 
-const listRunning = (states: ServerStates): Servers => [...states.values()].filter(isOffered)
-
 /**
  * Makes a function that builds the snapshot of servers in these states. Snapshots share their unchanged parts with the
  * previous one. Windows and documents of servers without subscriptions are hidden (seed 001) unless `showUnsubscribable`
  * is set.
  */
 export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
+  const listRunning = (states: ServerStates): Servers => [...states.values()].filter(isOffered)
   const runningOf = cacheLatest(listRunning, listRunning)
+  const isShown = ({ session: { info } }: OfferedServer) =>
+    info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
   const shownOf = cacheLatest(
     (running: Servers) => running,
-    (running) =>
-      running.filter(
-        ({ session: { info } }) => info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
-      )
+    (running) => running.filter(isShown)
   )
   const catalogueOf = cacheLatest(
     (running: Servers, naming: Naming) => [naming, ...running.flatMap(({ config, tools }) => [config, tools])],
@@ -283,7 +262,7 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
   const hostConflictsOf = cacheLatest(
     (running: Servers) => running.flatMap(({ config, resources }) => [config.name, resources]),
     (running) =>
-      findHostConflicts(running.map((server) => ({ name: server.config.name, uris: urisOf(server, () => true) })))
+      findHostConflicts(running.map(({ config: { name }, resources }) => ({ name, uris: resources.map(uriOf) })))
   )
   const serversTextOf = cacheLatest(
     (running: Servers) =>
@@ -299,7 +278,7 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
     return {
       states,
       naming,
-      starting: startingServersOf(states),
+      starting: [...states.keys()].filter((name) => isFirstAttempt(states.get(name))),
       running,
       shown,
       get catalogue() {
