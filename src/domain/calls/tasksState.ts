@@ -44,9 +44,6 @@ const maxRunning = 64
 
 const limits = { count: 256, characters: 32 * 1024 * 1024, millis: taskRetention }
 
-const tooManyTasks = () =>
-  new ProtocolError({ code: 429, message: `The Computer runs ${maxRunning} tasks, as many as it may` })
-
 const unknownTask = () =>
   notFound(
     "The Computer does not know this task: it left the office or restarted, or has dropped the result after an hour"
@@ -82,12 +79,7 @@ export type TasksState = ReadonlyMap<string, Task>
 
 /** What happens to the task of a key. */
 export type TasksEvent = { readonly key: string; readonly at: number } & (
-  | {
-      readonly _tag: "Started"
-      readonly caller: OfficeCaller
-      readonly tool: string
-      readonly fingerprint: string
-    }
+  | { readonly _tag: "Started"; readonly caller: OfficeCaller; readonly tool: string; readonly fingerprint: string }
   /** A caller of the name asks for the task by its id. */
   | { readonly _tag: "Requested"; readonly caller: OfficeCaller }
   | { readonly _tag: "Reported"; readonly status: CallStatus }
@@ -121,10 +113,15 @@ export const isHeldBy = (
 
 const evict = (tasks: TasksState, now: number): TasksState => {
   const kept = new Map(
-    [...tasks].map(([key, { size, state }]) => [
-      key,
-      { size, isRunning: state.state === "working", updatedAt: state.updatedAt }
-    ])
+    [...tasks].map(
+      ([
+        key,
+        {
+          size,
+          state: { state, updatedAt }
+        }
+      ]) => [key, { size, isRunning: state === "working", updatedAt }]
+    )
   )
   const surplus = new Set(findSurplus(kept, limits, now))
   return surplus.size === 0 ? tasks : new Map([...tasks].filter(([key]) => !surplus.has(key)))
@@ -140,13 +137,15 @@ const reject = (tasks: TasksState, error: ProtocolError): Transition => [tasks, 
 const start = (tasks: TasksState, event: Extract<TasksEvent, { readonly _tag: "Started" }>): Transition => {
   const { at, caller, fingerprint, key, tool } = event
   const task = tasks.get(key)
-  if (task !== undefined) {
-    return task.fingerprint === fingerprint
-      ? show(tasks, key, { ...task, holder: caller })
-      : reject(tasks, badRequest("This id was used for another call"))
-  }
+  if (task?.fingerprint === fingerprint) return show(tasks, key, { ...task, holder: caller })
+  if (task !== undefined) return reject(tasks, badRequest("This id was used for another call"))
   const running = [...tasks.values()].filter(({ state }) => state.state === "working")
-  if (running.length >= maxRunning) return reject(tasks, tooManyTasks())
+  if (running.length >= maxRunning) {
+    return reject(
+      tasks,
+      new ProtocolError({ code: 429, message: `The Computer runs ${maxRunning} tasks, as many as it may` })
+    )
+  }
   const state: TaskState = { tool, state: "working", version: 1, createdAt: at, updatedAt: at }
   const added: Task = { fingerprint, caller, holder: caller, state, size: 0 }
   return [new Map([...tasks, [key, added]]), { _tag: "Run", state }]

@@ -30,6 +30,8 @@ export interface ExplainRequest {
   readonly line?: string | undefined
 }
 
+const because = (reason: string | undefined): string => (reason === undefined ? "" : `: ${reason}`)
+
 const notInTime = (tool: string): ToolResult => confirmationRequired(`Tool '${tool}' was not confirmed in time`)
 
 const cannotAsk = (tool: string): ToolResult =>
@@ -43,23 +45,15 @@ const denyByPolicy = (
   { caller, toolName: tool }: Call,
   { by, reason }: PolicyDecision
 ): Effect.Effect<never, ToolResult> => {
-  const text = `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
+  const text = `Tool '${tool}' was denied by this Computer${because(reason)}`
   const fields = { tool, agent: callerName(caller), by, reason }
   return Effect.andThen(Effect.logInfo("call denied by the policy", fields), Effect.fail(confirmationRequired(text)))
 }
 
 const denialOf = (decision: ApprovalDecision, tool: string): ToolResult | undefined => {
-  switch (decision.state) {
-    case "allowed":
-      return undefined
-    case "denied":
-      return confirmationRequired(
-        `Tool '${tool}' was not confirmed${decision.reason === undefined ? "" : `: ${decision.reason}`}`
-      )
-    case "expired":
-    case "cancelled":
-      return notInTime(tool)
-  }
+  if (decision.state === "allowed") return undefined
+  if (decision.state !== "denied") return notInTime(tool)
+  return confirmationRequired(`Tool '${tool}' was not confirmed${because(decision.reason)}`)
 }
 
 /** Waits for a decision as long as its call has time. */

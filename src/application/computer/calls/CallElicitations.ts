@@ -1,5 +1,5 @@
 import { Deferred, Duration, Effect, Semaphore } from "effect"
-import { formatDecision, isElicitation } from "../../../domain/approvals/Approval.ts"
+import { formatDecision, isElicitation, type Question } from "../../../domain/approvals/Approval.ts"
 import { callerName, isInOffice } from "../../../domain/approvals/Caller.ts"
 import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import {
@@ -70,7 +70,7 @@ const makeElicitationRequest = Effect.fnUntraced(function* (
     })
     const local = responder && {
       by: callerName(caller),
-      answer: ({ input }: { readonly input: InputRequest }) => responder.answer(input)
+      answer: ({ input }: Question) => responder.answer(input)
     }
     const config = servers.find(entry.server)?.config
     const asking = approvals.request(

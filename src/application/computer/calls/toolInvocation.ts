@@ -106,23 +106,23 @@ export const makeToolLookup = Effect.fnUntraced(function* (computer: ComputerNam
 
 /** Maps a failure of an MCP server to a result (spec §6.4, §6.6). */
 const failureResult = (server: string, { reason, message }: McpSessionError): ToolResult => {
-  const authorizationResult = (code: number, text: string, hint: string) =>
-    toolError(code, text, { mcp_server: server, auth_hint: { action: "user_authorization_required", message: hint } })
-  if (reason === "unauthorized") {
-    return authorizationResult(
-      errorCodes.authorizationRequired,
-      `MCP server '${server}' asks for authorization`,
-      `The owner of this Computer must authorize '${server}'`
-    )
-  }
-  if (reason === "forbidden") {
-    return authorizationResult(
-      errorCodes.authorizationFailed,
-      `MCP server '${server}' does not permit this`,
-      `The rights granted to '${server}' do not cover this tool`
-    )
-  }
-  return toolFailed(message)
+  if (reason !== "unauthorized" && reason !== "forbidden") return toolFailed(message)
+  const [code, problem, hint] =
+    reason === "unauthorized"
+      ? [
+          errorCodes.authorizationRequired,
+          "asks for authorization",
+          `The owner of this Computer must authorize '${server}'`
+        ]
+      : [
+          errorCodes.authorizationFailed,
+          "does not permit this",
+          `The rights granted to '${server}' do not cover this tool`
+        ]
+  return toolError(code, `MCP server '${server}' ${problem}`, {
+    mcp_server: server,
+    auth_hint: { action: "user_authorization_required", message: hint }
+  })
 }
 
 /** Adds the event that the server's VRL script makes of a result (spec §6.7). A failed script is only logged. */
@@ -164,20 +164,15 @@ export const makeToolInvocation = Effect.fnUntraced(function* (
 
   const invokeAt = Effect.fnUntraced(function* ({ call, entry, responder }: Invocation, session: McpSession) {
     const { params, reqId, toolName: tool } = call
-    const options = {
-      responder,
-      onProgress: (step: McpProgress) =>
-        Effect.andThen(
-          onProgress({ ...step, reqId, tool }),
-          Effect.suspend(() => reportProgress(call, step))
-        )
-    }
-    const outcome = yield* Effect.result(session.callTool(entry.originalName, params, options))
-    return Result.isFailure(outcome)
-      ? failureResult(entry.serverId, outcome.failure)
-      : Result.getOrElse(fromMcpResult(outcome.success), (message) =>
-          toolFailed(`The tool's result is malformed: ${message}`)
-        )
+    const report = Effect.fnUntraced(function* (step: McpProgress) {
+      yield* onProgress({ ...step, reqId, tool })
+      yield* reportProgress(call, step)
+    })
+    return yield* Effect.match(session.callTool(entry.originalName, params, { responder, onProgress: report }), {
+      onFailure: (error) => failureResult(entry.serverId, error),
+      onSuccess: (result) =>
+        Result.getOrElse(fromMcpResult(result), (message) => toolFailed(`The tool's result is malformed: ${message}`))
+    })
   })
 
   /** Opens the session of a lazy server for a call. A start may find another tool than the one that was allowed. */

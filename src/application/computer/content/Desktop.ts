@@ -58,26 +58,18 @@ const leftOut = (
   outcome: DesktopWarning["outcome"] = "left_out"
 ): Result.Result<never, DesktopWarning> => Result.fail({ server, uri, reason, outcome })
 
-const hasSubscriptions = ({ session: { info } }: OfferedServer): boolean => info.capabilities.subscribe
-
 /** The windows of servers that are not shown, as last listed. */
 const unshownWindows = (
   servers: ServerSupervisor,
   isRequested: (uri: string) => boolean
 ): ReadonlyArray<DesktopWarning> => {
   const { running, shown } = servers.snapshot()
-  const unshown = running.filter((server) => !hasSubscriptions(server) && !shown.includes(server))
-  return unshown.flatMap(({ config, resources }) =>
-    resources
-      .map(uriOf)
-      .filter(isRequested)
-      .map((uri) => ({
-        server: servers.identify(config.name),
-        uri,
-        reason: "the server lacks resources.subscribe",
-        outcome: "left_out"
-      }))
-  )
+  const unshown = running.filter((server) => !server.session.info.capabilities.subscribe && !shown.includes(server))
+  return unshown.flatMap(({ config, resources }) => {
+    const fault = { server: servers.identify(config.name), reason: "the server lacks resources.subscribe" }
+    const uris = resources.map(uriOf).filter(isRequested)
+    return uris.map((uri) => ({ ...fault, uri, outcome: "left_out" as const }))
+  })
 }
 
 /** Makes the desktop of a Computer; `history` names the servers of recent calls, oldest first. */

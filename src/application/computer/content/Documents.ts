@@ -42,9 +42,8 @@ const resolutionFailed = (uri: string, reason: string, category?: string, detail
     ...definedOnly({ details })
   })
 
-/** Makes the listing of the resources of one server. */
+/** Makes the function that gets one page of a server's resources, unchanged (spec §10.5). */
 const makeResourcePages = (servers: ServerSupervisor, readTimeout: Duration.Duration) =>
-  /** Gets one page of a server's resources, unchanged (spec §10.5). */
   Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: CallRequest<"getResources">) {
     const server = servers.findById(mcpServer)
     if (server === undefined) {

@@ -24,7 +24,7 @@ import { withServerSpan } from "../../shared/tracing.ts"
 import { makeMcpRequests } from "../content/McpRequests.ts"
 import type { ComputerServices } from "./computerServices.ts"
 import { type OperatorHandlers, toBodyHandlers } from "./operatorAccess.ts"
-import { makeReplyEncoders, type ReplyEncoders } from "./replyEncoders.ts"
+import { makeReplyEncoders } from "./replyEncoders.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
 
 /** Serves one request, from its body to the body of its reply. */
@@ -47,7 +47,7 @@ const makeCallHandlers = (
   const handleMcpCall = Effect.fnUntraced(function* ({ params, timeout, toolName: _, ...target }: ToolCallRequest) {
     const wire = { agent: target.agent, computer: target.computer, req_id: target.reqId, timeout, ...params }
     const request = yield* Effect.mapError(Effect.fromResult(line.calls.mcp.request.decode(wire)), badRequest)
-    const { reqId: __, ...outcome } = yield* mcp.handle(request)
+    const { reqId: __, ...outcome } = yield* mcp(request)
     return { content: [], isError: outcome.failure !== undefined, structuredContent: outcome }
   })
 
@@ -86,15 +86,12 @@ const makeCallHandlers = (
       }),
     getBlob: (request, caller) => blobs.getBlob(request, caller, maxBytes()),
     putBlob: uploads.putBlob,
-    mcp: mcp.handle
+    mcp
   }
 }
 
 /** What an encoder needs to know of the request. */
-interface Replied {
-  readonly caller: OfficeCaller
-  readonly reqId: RequestId
-}
+type Replied = { readonly caller: OfficeCaller; readonly reqId: RequestId }
 
 /** The encoders of replies that fit in part; the others fail when they exceed a message. */
 type CallEncoders = {
@@ -107,7 +104,7 @@ const windowUriOf = (rendered: string): string => rendered.split("\n", 1)[0] ?? 
 const makeCallEncoders = (
   { servers }: ComputerServices,
   { line }: OfficeMember,
-  encode: ReplyEncoders
+  encode: ReturnType<typeof makeReplyEncoders>
 ): CallEncoders => {
   const { getDesktop, getTools, skills } = line.calls
   return {
@@ -116,12 +113,17 @@ const makeCallEncoders = (
     getTools: ({ tools: items, ...result }, { reqId }) => {
       const { entries } = servers.snapshot().catalogue
       const ownerOf = (tool: (typeof items)[number]) => entries.get(tool.name)?.server ?? ""
-      return encode.list(getTools, { items, ownerOf, replyWith: (tools) => ({ ...result, reqId, tools }) })
+      return encode.list(getTools, items, ownerOf, (tools) => ({ ...result, reqId, tools }))
     },
     getDesktop: ({ desktops: items }, { reqId }) =>
-      encode.list(getDesktop, { items, ownerOf: windowUriOf, replyWith: (desktops) => ({ desktops, reqId }) }),
+      encode.list(getDesktop, items, windowUriOf, (desktops) => ({ desktops, reqId })),
     skills: ({ skills: items }, { reqId }) =>
-      encode.list(skills, { items, ownerOf: ({ source }) => source, replyWith: (some) => ({ skills: some, reqId }) }),
+      encode.list(
+        skills,
+        items,
+        ({ source }) => source,
+        (some) => ({ skills: some, reqId })
+      ),
     mcp: (outcome, { reqId }) => encode.mcp({ ...outcome, reqId })
   }
 }
@@ -182,8 +184,7 @@ export const makeComputerRequestHandler = (services: ComputerServices, member: O
     if (notification._tag === "Cancelled") {
       return calls.cancel(notification.reqId, callerOf(notification.agent))
     }
-    const agentLeft = notification._tag === "Left" && notification.membership.role === "agent"
-    if (!agentLeft) return Effect.void
+    if (notification._tag !== "Left" || notification.membership.role !== "agent") return Effect.void
     callers.forgetAgent()
     return Effect.andThen(calls.endAgentCalls, uploads.reset)
   }

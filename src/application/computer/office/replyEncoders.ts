@@ -42,9 +42,8 @@ export const truncateToFit = <A>(
   if (fits(whole)) return { body: whole, omitted: [] }
   const owners = ownersBySize(items, ownerOf)
   const without = (count: number): TruncatedReply => {
-    const omitted = owners.slice(0, count)
-    const excluded = new Set(omitted)
-    return { body: encode(items.filter((item) => !excluded.has(ownerOf(item)))), omitted }
+    const omitted = new Set(owners.slice(0, count))
+    return { body: encode(items.filter((item) => !omitted.has(ownerOf(item)))), omitted: [...omitted] }
   }
   // A binary search: every attempt serializes a message.
   let tooFew = 0
@@ -71,8 +70,6 @@ const mcpReplyTooLarge: McpOutcome = {
 /** The part of a row that encodes its reply. */
 type ReplyRow<Reply> = Pick<CallDefinition<never, Reply>, "event" | "reply">
 
-export type ReplyEncoders = ReturnType<typeof makeReplyEncoders>
-
 /** Makes the functions that encode replies, which fit into a message: as a whole, in part, or as an error. */
 export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs: Pick<Blobs, "externalize">) => {
   /** The body that replaces a reply above the message size limit (case 152). */
@@ -85,22 +82,17 @@ export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs:
     encode: (result: ToolResult) => A,
     isFitting: (encoded: A) => boolean
   ): Effect.fn.Return<A> {
-    const moveToBlobs = (budgetBytes: number) => (whole: ToolResult) => blobs.externalize(whole, caller, budgetBytes)
-    const reductions = [
-      moveToBlobs(line.inlineBytes),
-      (whole: ToolResult) => Effect.succeed(removeTransformedEvent(whole)),
-      moveToBlobs(smallInlineBytes),
-      moveToBlobs(0)
-    ]
     let reduced = result
-    for (const reduce of reductions) {
-      reduced = yield* reduce(reduced)
+    for (const budget of [line.inlineBytes, undefined, smallInlineBytes, 0]) {
+      reduced =
+        budget === undefined ? removeTransformedEvent(reduced) : yield* blobs.externalize(reduced, caller, budget)
       const encoded = encode(reduced)
       if (isFitting(encoded)) return encoded
     }
     return encode(toolFailed("The result exceeds the message size limit"))
   })
   const encodeResult = (result: ToolResult) => line.calls.toolCall.reply.encode(result)
+  const fitsTaskReply = (encoded: JsonObject) => fits(jsonBody({ encoded, room: taskReplyRoom }))
 
   return {
     whole: <Reply>({ reply }: ReplyRow<Reply>, value: Reply): Effect.Effect<Body> => {
@@ -110,15 +102,9 @@ export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs:
     /** Encodes a list without the items of the largest owners where the whole one does not fit. */
     list: <Reply, A>(
       { event, reply }: ReplyRow<Reply>,
-      {
-        items,
-        ownerOf,
-        replyWith
-      }: {
-        readonly items: ReadonlyArray<A>
-        readonly ownerOf: (item: A) => string
-        readonly replyWith: (items: ReadonlyArray<A>) => Reply
-      }
+      items: ReadonlyArray<A>,
+      ownerOf: (item: A) => string,
+      replyWith: (items: ReadonlyArray<A>) => Reply
     ): Effect.Effect<Body> => {
       const truncated = truncateToFit(items, ownerOf, (some) => jsonBody(reply.encode(replyWith(some))), fits)
       if (truncated === undefined) return Effect.succeed(tooLargeBody())
@@ -130,12 +116,7 @@ export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs:
       reduceToolResult(result, caller, (some) => jsonBody(encodeResult(some)), fits),
     /** Encodes the result of a task for a reply that has more members than it. */
     taskResult: (result: ToolResult, caller: OfficeCaller): Effect.Effect<JsonObject> =>
-      reduceToolResult(
-        result,
-        caller,
-        (some) => asObject(encodeResult(some)),
-        (encoded) => fits(jsonBody({ encoded, room: taskReplyRoom }))
-      ),
+      reduceToolResult(result, caller, (some) => asObject(encodeResult(some)), fitsTaskReply),
     /** Encodes the result of an MCP server, or the error of one that is too large. */
     mcp: (outcome: McpOutcome & { readonly reqId: RequestId }): Effect.Effect<Body> => {
       const bodyOf = (some: McpOutcome) => jsonBody(line.calls.mcp.reply.encode({ ...some, reqId: outcome.reqId }))

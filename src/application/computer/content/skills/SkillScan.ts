@@ -33,6 +33,11 @@ export interface SkillScan {
 
 export const emptyScan: SkillScan = { skills: [], problems: [] }
 
+export const problemScan = (source: string, skill: string, reason: string): SkillScan => ({
+  skills: [],
+  problems: [{ source, skill, reason }]
+})
+
 /** Joins the scans of several sources, in the order of their priority. */
 export const joinScans = (scans: ReadonlyArray<SkillScan>): SkillScan => ({
   skills: scans.flatMap(({ skills }) => skills),

@@ -19,17 +19,12 @@ import {
   userSource
 } from "../../../../domain/skills/skillNames.ts"
 import type { SkillFileError, SkillFiles } from "../../../ports/files/SkillFiles.ts"
-import { readJsonFile, readSkillManifest, emptyScan, joinScans, type SkillScan } from "./SkillScan.ts"
+import { readJsonFile, readSkillManifest, emptyScan, joinScans, problemScan, type SkillScan } from "./SkillScan.ts"
 
 type Files = SkillFiles["Service"]
 
 /** Skills that are read at the same time. */
 const scanConcurrency = 16
-
-const problemScan = (source: string, skill: string, reason: string): SkillScan => ({
-  skills: [],
-  problems: [{ source, skill, reason }]
-})
 
 const joinPath = (folder: string, name: string): string => (folder === sameFolder ? name : `${folder}/${name}`)
 

@@ -1,6 +1,5 @@
 import { Clock, Duration, Effect, Stream } from "effect"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
-import type { JsonObject } from "../../../../domain/json.ts"
 import type { McpServer, McpServerWork, RunEvent, SessionFailure } from "../../../../domain/mcpServers/McpServer.ts"
 import {
   type McpInfo,
@@ -34,18 +33,13 @@ const unsupported = (method: McpMethod) =>
     message: `${method} is not supported`
   })
 
-/** True when the server announced the method: others must not start it. */
-const isSupported = ({ capabilities }: McpInfo, method: McpMethod): boolean => {
-  switch (method) {
-    case "prompts/list":
-    case "prompts/get":
-      return capabilities.prompts === true
-    case "completion/complete":
-      return capabilities.completions === true
-    case "resources/templates/list":
-      return capabilities.resources
-  }
-}
+/** The capabilities by which a server announces its methods: others must not start it. */
+const capabilityOf = {
+  "prompts/list": "prompts",
+  "prompts/get": "prompts",
+  "completion/complete": "completions",
+  "resources/templates/list": "resources"
+} as const satisfies { readonly [M in McpMethod]: keyof McpInfo["capabilities"] }
 
 const startFailed = (name: string, { message, reason }: SessionFailure, suffix = "") =>
   new McpSessionError({
@@ -58,21 +52,11 @@ const outcomeOf = (
   { name, run }: LazyRun,
   server: Server | undefined
 ): Effect.Effect<McpSession, McpSessionError> | undefined => {
-  const stopped = new McpSessionError({ reason: "closed", message: `MCP server '${name}' was stopped` })
-  if (server === undefined || server.run !== run) return Effect.fail(stopped)
-  switch (server._tag) {
-    case "Waking":
-      return undefined
-    case "Running":
-      return Effect.succeed(server.offer.lazyControl?.live ?? server.offer.session)
-    case "Idle":
-      return Effect.fail(server.failure === undefined ? stopped : startFailed(name, server.failure))
-    case "BackingOff":
-    case "Failed":
-    case "Starting":
-    case "Stopped":
-      return Effect.fail(stopped)
-  }
+  const current = server?.run === run ? server : undefined
+  if (current?._tag === "Waking") return undefined
+  if (current?._tag === "Running") return Effect.succeed(current.offer.lazyControl?.live ?? current.offer.session)
+  if (current?._tag === "Idle" && current.failure !== undefined) return Effect.fail(startFailed(name, current.failure))
+  return Effect.fail(new McpSessionError({ reason: "closed", message: `MCP server '${name}' was stopped` }))
 }
 
 /** Starts the server unless it runs, or a start has just failed: callers must not start a broken server all the time. */
@@ -85,12 +69,8 @@ const openRun = Effect.fnUntraced(function* (lazy: LazyRun): Effect.fn.Return<Mc
     if (failure !== undefined && at < retryAt) {
       return yield* startFailed(name, failure, `; it can start again in ${Math.ceil((retryAt - at) / 1000)} s`)
     }
-    yield* Effect.uninterruptible(
-      Effect.flatMap(
-        send(() => ({ _tag: "Requested", run, at })),
-        launch
-      )
-    )
+    const requested = send(() => ({ _tag: "Requested", run, at }))
+    yield* Effect.uninterruptible(Effect.flatMap(requested, launch))
   }
   return yield* outcomeOf(lazy, server()) ?? Effect.flatten(waitFor((now) => outcomeOf(lazy, now)))
 })
@@ -110,10 +90,8 @@ const makeSession = (lazy: LazyRun, open: LazyControl["open"], info: McpInfo): M
     cursor: string | undefined
   ): Effect.Effect<McpPage, McpSessionError> =>
     Effect.suspend(() => {
-      const items: ReadonlyArray<JsonObject> | undefined = live() === undefined ? offer()?.[what] : undefined
-      return items === undefined || cursor !== undefined
-        ? request(page)
-        : Effect.succeed({ items, nextCursor: undefined })
+      const items = live() === undefined && cursor === undefined ? offer()?.[what] : undefined
+      return items === undefined ? request(page) : Effect.succeed({ items, nextCursor: undefined })
     })
   return {
     info,
@@ -122,7 +100,7 @@ const makeSession = (lazy: LazyRun, open: LazyControl["open"], info: McpInfo): M
     readResource: (uri) => request((session) => session.readResource(uri)),
     callTool: (tool, params, options) => request((session) => session.callTool(tool, params, options)),
     request: (method, params) =>
-      isSupported(info, method)
+      info.capabilities[capabilityOf[method]] === true
         ? request((session) => session.request?.(method, params) ?? Effect.fail(unsupported(method)))
         : Effect.fail(unsupported(method)),
     watch: (wanted) => Effect.suspend(() => live()?.watch(wanted) ?? Effect.succeed(Stream.never)),
