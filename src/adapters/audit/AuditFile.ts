@@ -188,51 +188,36 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
 
 /** Events that wait for a write. Those beyond the bounds are lost, and counted. */
 const makeAuditQueue = (maxQueued: number) => {
-  let events: Array<AuditEvent> = []
+  const events: Array<AuditEvent> = []
   let bytes = 0
   let lost = 0
   return {
     /** Adds an event; false when it is lost. */
     add: (event: AuditEvent): boolean => {
       const size = queuedBytesOf(event)
-      if (events.length >= maxQueued || bytes + size > maxQueuedBytes) {
-        lost += 1
-        return false
-      }
+      const isLost = events.length >= maxQueued || bytes + size > maxQueuedBytes
+      lost += isLost ? 1 : 0
+      if (isLost) return false
       bytes += size
       events.push(event)
       return true
     },
     /** Removes the events of the next write. */
     takeBatch: (): ReadonlyArray<AuditEvent> => {
-      let count = 0
       let taken = 0
-      for (const event of events) {
-        if (count === batch.events || taken > batch.bytes) break
-        count += 1
+      const end = events.findIndex((event, index) => {
+        if (index === batch.events || taken > batch.bytes) return true
         taken += queuedBytesOf(event)
-      }
+        return false
+      })
       bytes -= taken
-      const [first, rest] = [events.slice(0, count), events.slice(count)]
-      events = rest
-      return first
+      return events.splice(0, end < 0 ? events.length : end)
     },
     /** Counts events that could not be written. */
     lose: (count: number): void => void (lost += count),
     length: () => events.length,
     lostCount: () => lost
   }
-}
-
-/** Makes the warning of lost events and failed rotations, which is logged once in {@link warningInterval}. */
-const makeLossWarning = (file: string) => {
-  let lastWarningAt = Number.NEGATIVE_INFINITY
-  return Effect.fnUntraced(function* (now: number, dropped: number, reason: string) {
-    // The clock may have been set back.
-    if (Math.abs(now - lastWarningAt) < warningInterval) return
-    lastWarningAt = now
-    yield* Effect.logWarning(dropped > 0 ? "audit events dropped" : "audit write problem", { file, dropped, reason })
-  })
 }
 
 const make = Effect.fnUntraced(function* ({
@@ -247,9 +232,18 @@ const make = Effect.fnUntraced(function* ({
   })
   const hasEvents = yield* Latch.make()
   const queue = makeAuditQueue(maxQueued)
-  const warnLoss = makeLossWarning(file)
+  let lastWarningAt = Number.NEGATIVE_INFINITY
   let lostReported = 0
   let mustReopen = false
+
+  /** Warns of lost events and failed rotations, once in {@link warningInterval}. */
+  const warn = Effect.fnUntraced(function* (now: number, reason: string) {
+    // The clock may have been set back.
+    if (Math.abs(now - lastWarningAt) < warningInterval) return
+    lastWarningAt = now
+    const dropped = queue.lostCount()
+    yield* Effect.logWarning(dropped > 0 ? "audit events dropped" : "audit write problem", { file, dropped, reason })
+  })
 
   const writeBatch = Effect.fnUntraced(function* () {
     const now = yield* Clock.currentTimeMillis
@@ -267,12 +261,12 @@ const make = Effect.fnUntraced(function* ({
     )
     if (Result.isFailure(written)) {
       queue.lose(events.length)
-      yield* warnLoss(now, queue.lostCount(), written.failure)
+      yield* warn(now, written.failure)
       return false
     }
     lostReported += missing
     const problem = written.success ?? (missing > 0 ? "the queue was full" : undefined)
-    if (problem !== undefined) yield* warnLoss(now, queue.lostCount(), problem)
+    if (problem !== undefined) yield* warn(now, problem)
     return true
   }, Effect.uninterruptible)
 

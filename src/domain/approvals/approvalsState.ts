@@ -128,9 +128,8 @@ export const elicitationProblem = (elicitation: InputRequest, answer: ApprovalAn
     return `The content of an answer has at most ${maxContentLength} characters`
   }
   const rounded = findRoundedIntegers(content).map((pointer) => `${pointer}: ${roundedIntegersProblem}`)
-  if (rounded.length > 0) return formatAnswerErrors(rounded)
-  const formatProblems = answerFormatProblems(elicitation.schema, content)
-  return formatProblems.length > 0 ? formatAnswerErrors(formatProblems) : undefined
+  const problems = rounded.length > 0 ? rounded : answerFormatProblems(elicitation.schema, content)
+  return problems.length > 0 ? formatAnswerErrors(problems) : undefined
 }
 
 /** Ends open approvals with one decision. */
@@ -175,9 +174,8 @@ const toStandingApproval = ({ approval }: PendingApproval, { answer, approver, a
   const { id, line, office, server, tool, toolDigest } = approval
   // A task may be held by a later membership than the one that called.
   const caller = approver._tag === "agent" ? approver.caller : approval.caller
-  const by = approverName(approver)
-  const optional = definedOnly({ office, line, until: answer.until })
-  return { id, server, tool, toolDigest, caller, by, approver: approver._tag, at, ...optional }
+  const given = { by: approverName(approver), approver: approver._tag, at, caller }
+  return { id, server, tool, toolDigest, ...given, ...definedOnly({ office, line, until: answer.until }) }
 }
 
 /** Ends an approval of a call that is allowed, with those that a standing approval covers. */
@@ -233,9 +231,9 @@ export const transitionApprovals = (state: ApprovalsState, event: ApprovalsEvent
     case "Requested":
       return [{ ...state, open: [...state.open, event.request] }, []]
     case "Extended": {
-      const extend = (one: PendingApproval): PendingApproval =>
-        one === open ? { ...one, approval: { ...one.approval, expiresAt: event.expiresAt } } : one
-      return [open === undefined ? state : { ...state, open: state.open.map(extend) }, []]
+      if (open === undefined) return [state, []]
+      const extended = { ...open, approval: { ...open.approval, expiresAt: event.expiresAt } }
+      return [{ ...state, open: state.open.with(state.open.indexOf(open), extended) }, []]
     }
     case "Answered":
       return takeAnswer(state, open, event)

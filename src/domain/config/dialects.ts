@@ -1,4 +1,4 @@
-import { checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { toolMetaKeys } from "./toolMeta.ts"
 import { type ValidationIssue, formatIssues, toValidationIssues } from "../validation.ts"
 import { Input, serverFieldNames, ComputerConfig } from "./computerConfig.ts"
@@ -50,39 +50,27 @@ const unknownFieldWarnings = (
   path: Path,
   known: ReadonlyArray<string>,
   issue = "unknown field, ignored"
-): ReadonlyArray<ValidationIssue> =>
-  isJsonObject(value)
-    ? Object.keys(value)
-        .filter((key) => !known.includes(key))
-        .map((key) => ({ path: [...path, key], issue }))
-    : []
-
-const toolMetaWarnings = (
-  { default_tool_meta: fallback, tool_meta: tools }: JsonObject,
-  path: Path
-): ReadonlyArray<ValidationIssue> =>
-  [
-    { meta: fallback, at: ["default_tool_meta"] },
-    ...(isJsonObject(tools) ? Object.entries(tools).map(([tool, meta]) => ({ meta, at: ["tool_meta", tool] })) : [])
-  ].flatMap(({ at, meta }) =>
-    unknownFieldWarnings(meta, [...path, ...at], toolMetaKeys, "unknown tool setting, passed on unchanged")
-  )
-
-const inputWarnings = (inputs: unknown, isVsCode: boolean): ReadonlyArray<ValidationIssue> => {
-  if (!Array.isArray(inputs)) return []
-  return inputs.flatMap((input: unknown, index) => {
-    if (!isJsonObject(input)) return []
-    const path = ["inputs", index]
-    const { type } = input
-    const fields = inputFieldsByType.get(type)
-    return [
-      ...(fields === undefined ? [] : unknownFieldWarnings(input, path, fields)),
-      ...(isVsCode && type === "command"
-        ? [{ path, issue: "VS Code commands cannot run here: provide the value" }]
-        : [])
-    ]
-  })
+): ReadonlyArray<ValidationIssue> => {
+  const unknown = Object.keys(asObject(value)).filter((key) => !known.includes(key))
+  return unknown.map((key) => ({ path: [...path, key], issue }))
 }
+
+const toolMetaWarnings = ({ default_tool_meta: fallback, tool_meta: tools }: JsonObject, path: Path) => {
+  const warningsAt = (meta: unknown, ...at: Path) =>
+    unknownFieldWarnings(meta, [...path, ...at], toolMetaKeys, "unknown tool setting, passed on unchanged")
+  const ofTools = Object.entries(asObject(tools)).flatMap(([tool, meta]) => warningsAt(meta, "tool_meta", tool))
+  return [...warningsAt(fallback, "default_tool_meta"), ...ofTools]
+}
+
+const inputWarnings = (inputs: ReadonlyArray<unknown>, isVsCode: boolean): ReadonlyArray<ValidationIssue> =>
+  inputs.flatMap((input, index) => {
+    const path = ["inputs", index]
+    const { type } = asObject(input)
+    const fields = inputFieldsByType.get(type)
+    const unknown = fields === undefined ? [] : unknownFieldWarnings(input, path, fields)
+    const isForeign = isVsCode && type === "command"
+    return isForeign ? [...unknown, { path, issue: "VS Code commands cannot run here: provide the value" }] : unknown
+  })
 
 /** Tells whether the parameters of a server are beside its settings, not below `server_parameters`. */
 const isFlatServer = (server: unknown, root: string): boolean =>
@@ -109,16 +97,15 @@ const unflattenServer = (flat: JsonObject, path: Path, dialect: Dialect) => {
   const isNumeric = typeof entry["timeout"] === "number"
   const parameters = isServerType(type) ? parameterNames(type).filter((name) => name !== "timeout" || !isNumeric) : []
   const { env } = entry
-  const given = pickKeys(entry, parameters)
-  const parametersWithoutNulls = isJsonObject(env)
-    ? { ...given, env: Object.fromEntries(Object.entries(env).filter(([, value]) => value !== null)) }
-    : given
+  const stated = isJsonObject(env) && {
+    env: Object.fromEntries(Object.entries(env).filter(([, value]) => value !== null))
+  }
+  const given = { ...pickKeys(entry, parameters), ...stated }
   return {
     value: {
       ...pickKeys(entry, serverFields),
       type,
-      server_parameters:
-        dialect === "mcpServers" ? convertShellVariables(parametersWithoutNulls) : parametersWithoutNulls
+      server_parameters: dialect === "mcpServers" ? convertShellVariables(given) : given
     },
     warnings: unknownFieldWarnings(entry, path, [...serverFields, ...transportFields, ...parameters, "envFile"])
   }
@@ -126,11 +113,9 @@ const unflattenServer = (flat: JsonObject, path: Path, dialect: Dialect) => {
 
 /** Converts an input of VS Code: commands exist only in the editor. */
 const fromVsCodeInput = (input: unknown): unknown => {
-  if (!isJsonObject(input)) return input
-  const { command, id, type } = input
-  return type === "command"
-    ? { type: "promptString", id, description: `The result of the editor's command ${stringOrEmpty(command)}` }
-    : input
+  const { command, id, type } = asObject(input)
+  if (type !== "command") return input
+  return { type: "promptString", id, description: `The result of the editor's command ${stringOrEmpty(command)}` }
 }
 
 const failTranslation = (value: unknown, issue: string): TranslatedConfig => ({
@@ -194,13 +179,14 @@ export const translateConfig = (value: unknown): TranslatedConfig => {
     errors: [],
     warnings: [
       ...unknownFieldWarnings(value, [], ["$schema", "inputs", root]),
-      ...inputWarnings(inputs, isVsCode),
+      ...inputWarnings(Array.isArray(inputs) ? inputs : [], isVsCode),
       ...translated.flatMap(([, server]) => server.warnings)
     ],
     envFiles: new Map(
-      entries.flatMap(([name, server]) =>
-        isJsonObject(server) && typeof server["envFile"] === "string" ? [[name, server["envFile"]]] : []
-      )
+      entries.flatMap(([name, server]) => {
+        const envFile = asString(asObject(server)["envFile"])
+        return envFile === undefined ? [] : [[name, envFile]]
+      })
     ),
     toOriginalPath: ([first, name, third, ...rest]) => {
       const tail = third === undefined ? [] : [originalField(servers[String(name)], third), ...rest]

@@ -131,16 +131,12 @@ const countLines = (text: string): number => {
 }
 
 const describeBlocks = (result: JsonObject): string => {
-  const counts = new Map<string, number>()
-  for (const block of blocksOf(result)) {
-    const kind = singleLine(isJsonObject(block) ? String(block["type"]) : "unknown", shown.nameLength)
-    counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  }
-  if (result["structuredContent"] !== undefined) counts.set("structured content", 1)
-  return listFirst(
-    [...counts].map(([kind, count]) => `${formatCount(count)} ${kind}`),
-    shown.kinds
+  const kindOf = (block: unknown) =>
+    singleLine(isJsonObject(block) ? String(block["type"]) : "unknown", shown.nameLength)
+  const kinds = [...Map.groupBy(blocksOf(result), kindOf)].map(
+    ([kind, blocks]) => `${formatCount(blocks.length)} ${kind}`
   )
+  return listFirst(result["structuredContent"] === undefined ? kinds : [...kinds, "1 structured content"], shown.kinds)
 }
 
 /** Describes a whole result: its size, blocks, lines, binary parts, and the top level of JSON. */

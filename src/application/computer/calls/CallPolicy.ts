@@ -33,11 +33,11 @@ const failedPolicy: PolicyDecision = {
 }
 
 /** Denies a call when its policy fails. */
-const denyOnFailure = <A>(call: PolicyCall, answer: Effect.Effect<A, unknown>, denied: A): Effect.Effect<A> =>
+const denyOnFailure = <A>({ tool }: PolicyCall, answer: Effect.Effect<A, unknown>, denied: A): Effect.Effect<A> =>
   Effect.catchCause(answer, (cause) =>
     Cause.hasInterruptsOnly(cause)
       ? Effect.interrupt
-      : Effect.as(Effect.logError("policy failed, call denied", { tool: call.tool }, cause), denied)
+      : Effect.as(Effect.logError("policy failed, call denied", { tool }, cause), denied)
   )
 
 type PolicyEngine = NonNullable<Policy["Service"]>
@@ -92,12 +92,8 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
   const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
     if (policy === undefined) return Exit.succeed(undefined)
     const within = withinOf(call)
-    return within.length === 0
-      ? decideOne(policy, call)
-      : Effect.map(
-          Effect.forEach([call, ...within], (one) => decideOne(policy, one)),
-          findStrictest
-        )
+    if (within.length === 0) return decideOne(policy, call)
+    return Effect.forEach([call, ...within], (one) => decideOne(policy, one)).pipe(Effect.map(findStrictest))
   }
 
   const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> => {

@@ -99,35 +99,27 @@ const failureOf = (failure: SessionFailure): ServerFailure => ({
 })
 
 /** Shows the life of a server to its owner, operators and programs. */
-export const toServerState = (server: McpServer<OfferedServer>): ServerState => {
+export const toServerState = ({ run: _, ...server }: McpServer<OfferedServer>): ServerState => {
   switch (server._tag) {
     case "Stopped":
-      return { _tag: "Stopped", reason: server.reason }
     case "Starting":
-      return { _tag: "Starting", attempt: server.attempt, ...definedOnly({ last: server.last }) }
+      return server
     case "Running":
       return server.problems.size === 0
         ? { _tag: "Ready", ...server.offer }
         : { _tag: "Degraded", reason: [...server.problems.values()].join("; "), ...server.offer }
     case "Idle":
     case "Waking": {
-      const { failure, offer } = server
-      const { lazyControl, ...rest } = offer
-      return {
-        _tag: "Idle",
-        ...rest,
-        ...definedOnly({
-          failure: failure && failureOf(failure),
-          lazyControl: lazyControl && { ...lazyControl, live: undefined }
-        })
-      }
+      const { lazyControl, ...offer } = server.offer
+      const failure = server.failure && failureOf(server.failure)
+      const control = lazyControl && { ...lazyControl, live: undefined }
+      return { _tag: "Idle", ...offer, ...definedOnly({ failure, lazyControl: control }) }
     }
-    case "BackingOff": {
-      const { attempt, failure, last, retryAt } = server
-      return { _tag: "BackingOff", ...failureOf(failure), attempt, retryAt, ...definedOnly({ last }) }
+    case "BackingOff":
+    case "Failed": {
+      const { failure, ...state } = server
+      return { ...state, ...failureOf(failure) }
     }
-    case "Failed":
-      return { _tag: "Failed", ...failureOf(server.failure) }
   }
 }
 

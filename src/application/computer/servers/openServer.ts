@@ -1,6 +1,6 @@
 import { Clock, Effect, Exit, Option, Scope, type Semaphore, Stream } from "effect"
 import { type ServerConfig, parseIdle } from "../../../domain/config/computerConfig.ts"
-import type { Setup } from "../../../domain/config/Setup.ts"
+import { serverConfigOf, type Setup } from "../../../domain/config/Setup.ts"
 import type {
   McpListings,
   McpServer,
@@ -8,7 +8,7 @@ import type {
   RunEvent,
   SessionFailure
 } from "../../../domain/mcpServers/McpServer.ts"
-import { findIdentityConflict, serverConfigOf } from "../../../domain/mcpServers/reload.ts"
+import { findIdentityConflict } from "../../../domain/mcpServers/reload.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ServerCatalogue } from "../../../domain/tools/ServerCatalogue.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"

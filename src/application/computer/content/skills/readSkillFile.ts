@@ -1,13 +1,9 @@
-import { Effect, Option, type Scope, Semaphore } from "effect"
+import { Effect, Option, Semaphore } from "effect"
 import type { ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import { skillMainFile } from "../../../../domain/model/messages/skills.ts"
 import { maxFrontMatterBytes, splitFrontMatter } from "../../../../domain/skills/frontMatter.ts"
 import { isTextMimeType, mimeTypeOf } from "../../../../domain/skills/mimeTypes.ts"
-import {
-  skillFileChanged,
-  skillFileNotAccessible,
-  type SkillFileReason
-} from "../../../../domain/skills/skillErrors.ts"
+import { skillFileChanged, skillFileNotAccessible } from "../../../../domain/skills/skillErrors.ts"
 import { skillLimits } from "../../../../domain/skills/skillLimits.ts"
 import { isForbiddenPath } from "../../../../domain/skills/skillPaths.ts"
 import { decodeUtf8 } from "../../../../domain/utf8.ts"
@@ -83,16 +79,11 @@ const decodeExactly = (bytes: Uint8Array): string | undefined => {
   return text !== undefined && hasMark ? byteOrderMark + text : text
 }
 
-const reasonOf = ({ reason }: SkillFileError): SkillFileReason => (reason === "changed" ? "io_error" : reason)
-
 /** Makes a function that reads the files of skills. */
 export const makeSkillFileReader = Effect.fnUntraced(function* (files: SkillFiles["Service"]) {
   const digestOf = yield* makeSkillDigests()
 
-  const openFile = Effect.fnUntraced(function* (
-    root: string,
-    { path, relPath }: RequestedPath
-  ): Effect.fn.Return<OpenSkillFile, ProtocolError | SkillFileError, Scope.Scope> {
+  const openFile = Effect.fnUntraced(function* (root: string, { path, relPath }: RequestedPath) {
     const file = yield* files.open(root, path)
     // A link can have a harmless name.
     return isForbiddenPath(file.path) ? yield* skillFileNotAccessible("forbidden", relPath) : file
@@ -141,10 +132,10 @@ export const makeSkillFileReader = Effect.fnUntraced(function* (files: SkillFile
         times: maxAttempts - 1,
         while: (error) => error._tag === "SkillFileError" && error.reason === "changed"
       }),
-      Effect.catchTag("SkillFileError", (error) =>
+      Effect.catchTag("SkillFileError", ({ message, reason }) =>
         Effect.andThen(
-          Effect.logDebug("skill file not read", { root, path: requested.path, reason: error.message }),
-          Effect.fail(skillFileNotAccessible(reasonOf(error), requested.relPath))
+          Effect.logDebug("skill file not read", { root, path: requested.path, reason: message }),
+          Effect.fail(skillFileNotAccessible(reason === "changed" ? "io_error" : reason, requested.relPath))
         )
       )
     )
