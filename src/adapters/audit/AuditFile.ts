@@ -220,6 +220,17 @@ const makeAuditQueue = (maxQueued: number) => {
   }
 }
 
+/** Makes the warning of lost events and failed rotations, which is logged once in {@link warningInterval}. */
+const makeLossWarning = (file: string) => {
+  let lastWarningAt = Number.NEGATIVE_INFINITY
+  return Effect.fnUntraced(function* (now: number, dropped: number, reason: string) {
+    // The clock may have been set back.
+    if (Math.abs(now - lastWarningAt) < warningInterval) return
+    lastWarningAt = now
+    yield* Effect.logWarning(dropped > 0 ? "audit events dropped" : "audit write problem", { file, dropped, reason })
+  })
+}
+
 const make = Effect.fnUntraced(function* ({
   file,
   maxQueued = defaultMaxQueued,
@@ -232,18 +243,9 @@ const make = Effect.fnUntraced(function* ({
   })
   const hasEvents = yield* Latch.make()
   const queue = makeAuditQueue(maxQueued)
-  let lastWarningAt = Number.NEGATIVE_INFINITY
+  const warnLoss = makeLossWarning(file)
   let lostReported = 0
   let mustReopen = false
-
-  /** Warns of lost events and failed rotations, once in {@link warningInterval}. */
-  const warn = Effect.fnUntraced(function* (now: number, reason: string) {
-    // The clock may have been set back.
-    if (Math.abs(now - lastWarningAt) < warningInterval) return
-    lastWarningAt = now
-    const dropped = queue.lostCount()
-    yield* Effect.logWarning(dropped > 0 ? "audit events dropped" : "audit write problem", { file, dropped, reason })
-  })
 
   const writeBatch = Effect.fnUntraced(function* () {
     const now = yield* Clock.currentTimeMillis
@@ -261,12 +263,12 @@ const make = Effect.fnUntraced(function* ({
     )
     if (Result.isFailure(written)) {
       queue.lose(events.length)
-      yield* warn(now, written.failure)
+      yield* warnLoss(now, queue.lostCount(), written.failure)
       return false
     }
     lostReported += missing
     const problem = written.success ?? (missing > 0 ? "the queue was full" : undefined)
-    if (problem !== undefined) yield* warn(now, problem)
+    if (problem !== undefined) yield* warnLoss(now, queue.lostCount(), problem)
     return true
   }, Effect.uninterruptible)
 

@@ -19,18 +19,6 @@ import { Result, Schema } from "effect"
 /** Formats of configuration files: A2C's own, an editor's `mcp.json`, and `{mcpServers}` of other hosts. */
 export type Dialect = "A2C" | "VS Code" | "mcpServers"
 
-export interface TranslatedConfig {
-  /** `undefined` when the format is unknown. */
-  readonly dialect: Dialect | undefined
-  readonly value: unknown
-  readonly errors: ReadonlyArray<ValidationIssue>
-  /** Ignored fields, and fields with another meaning here. */
-  readonly warnings: ReadonlyArray<ValidationIssue>
-  /** The environment files of servers, by server name. */
-  readonly envFiles: ReadonlyMap<string, string>
-  readonly toOriginalPath: (path: ReadonlyArray<PropertyKey>) => ReadonlyArray<PropertyKey>
-}
-
 export const serversKeyOf = (dialect: Dialect | undefined): "servers" | "mcpServers" =>
   dialect === "mcpServers" ? dialect : "servers"
 
@@ -118,15 +106,6 @@ const fromVsCodeInput = (input: unknown): unknown => {
   return { type: "promptString", id, description: `The result of the editor's command ${stringOrEmpty(command)}` }
 }
 
-const failTranslation = (value: unknown, issue: string): TranslatedConfig => ({
-  dialect: undefined,
-  value,
-  errors: [{ path: [], issue }],
-  warnings: [],
-  envFiles: new Map(),
-  toOriginalPath: (path) => path
-})
-
 const translateServer = (root: string, dialect: Dialect, name: string, server: unknown) => {
   const path = [root, name]
   if (!isJsonObject(server)) return { value: server, warnings: [] }
@@ -153,30 +132,27 @@ const translateServer = (root: string, dialect: Dialect, name: string, server: u
  * Translates a configuration of any dialect to A2C's format: `{inputs, servers}` of A2C or VS Code, or `{mcpServers}` of
  * Claude and Cursor. Every ignored field gives a warning.
  */
-export const translateConfig = (value: unknown): TranslatedConfig => {
-  if (!isJsonObject(value)) return failTranslation(value, "expected an object")
+const translateConfig = (value: unknown) => {
+  if (!isJsonObject(value)) return Result.fail("expected an object")
   // `client:get_config` must be able to carry the configuration.
   const issue = checkJsonBody(value)
-  if (issue !== undefined) return failTranslation(value, issue)
+  if (issue !== undefined) return Result.fail(issue)
   const root = "mcpServers" in value ? "mcpServers" : "servers"
-  if (root === "mcpServers" && "servers" in value) {
-    return failTranslation(value, "servers and mcpServers are mutually exclusive")
-  }
+  if (root === "mcpServers" && "servers" in value) return Result.fail("servers and mcpServers are mutually exclusive")
   const { inputs, [root]: servers } = value
-  if (servers === undefined) return failTranslation(value, "servers or mcpServers is required")
-  if (!isJsonObject(servers)) return failTranslation(value, `${root}: expected an object`)
+  if (servers === undefined) return Result.fail("servers or mcpServers is required")
+  if (!isJsonObject(servers)) return Result.fail(`${root}: expected an object`)
   const entries = Object.entries(servers)
   const flat = new Set(entries.filter(([, server]) => isFlatServer(server, root)).map(([name]) => name))
-  const dialect = root === "mcpServers" ? root : flat.size > 0 ? "VS Code" : "A2C"
+  const dialect: Dialect = root === "mcpServers" ? root : flat.size > 0 ? "VS Code" : "A2C"
   const translated = entries.map(([name, server]) => [name, translateServer(root, dialect, name, server)] as const)
   const isVsCode = dialect === "VS Code"
-  return {
+  return Result.succeed({
     dialect,
     value: {
       ...("inputs" in value && { inputs: isVsCode && Array.isArray(inputs) ? inputs.map(fromVsCodeInput) : inputs }),
       servers: Object.fromEntries(translated.map(([name, server]) => [name, server.value]))
     },
-    errors: [],
     warnings: [
       ...unknownFieldWarnings(value, [], ["$schema", "inputs", root]),
       ...inputWarnings(Array.isArray(inputs) ? inputs : [], isVsCode),
@@ -188,37 +164,43 @@ export const translateConfig = (value: unknown): TranslatedConfig => {
         return envFile === undefined ? [] : [[name, envFile]]
       })
     ),
-    toOriginalPath: ([first, name, third, ...rest]) => {
+    toOriginalPath: ([first, name, third, ...rest]: Path): Path => {
       const tail = third === undefined ? [] : [originalField(servers[String(name)], third), ...rest]
       if (first !== "servers") return [first, name, ...tail].filter((key) => key !== undefined)
       if (name === undefined) return [root]
       const isUnfolded = third === "server_parameters" && flat.has(String(name))
       return [root, name, ...(isUnfolded ? originalParameterPath(servers[String(name)], rest) : tail)]
     }
-  }
+  })
 }
 
 /** A parsed configuration. Paths refer to the original text. */
-export interface ParsedConfig extends Omit<TranslatedConfig, "value" | "toOriginalPath"> {
+export interface ParsedConfig {
+  /** `undefined` when the format is unknown. */
+  readonly dialect: Dialect | undefined
   /** `undefined` exactly when there are errors. */
   readonly config: ComputerConfig | undefined
+  readonly errors: ReadonlyArray<ValidationIssue>
+  /** Ignored fields, and fields with another meaning here. */
+  readonly warnings: ReadonlyArray<ValidationIssue>
+  /** The environment files of servers, by server name. */
+  readonly envFiles: ReadonlyMap<string, string>
 }
 
 const decodeComputerConfig = Schema.decodeUnknownResult(ComputerConfig, { errors: "all" })
 
 /** Parses a Computer's configuration in any dialect, and collects all errors. */
 export const parseConfig = (source: unknown): ParsedConfig => {
-  const { dialect, envFiles, errors, toOriginalPath, value, warnings } = translateConfig(source)
-  const common = { dialect, envFiles, warnings }
-  if (errors.length > 0) return { ...common, config: undefined, errors }
-  return Result.match(decodeComputerConfig(value), {
-    onSuccess: (config) => ({ ...common, config, errors: [] }),
-    onFailure: (error) => ({
-      ...common,
-      config: undefined,
-      errors: toValidationIssues(error).map(({ issue, path }) => ({ path: toOriginalPath(path), issue }))
-    })
-  })
+  const translated = translateConfig(source)
+  if (Result.isFailure(translated)) {
+    const errors = [{ path: [], issue: translated.failure }]
+    return { dialect: undefined, config: undefined, errors, warnings: [], envFiles: new Map() }
+  }
+  const { toOriginalPath, value, ...parsed } = translated.success
+  const decoded = decodeComputerConfig(value)
+  if (Result.isSuccess(decoded)) return { ...parsed, config: decoded.success, errors: [] }
+  const toOriginal = ({ issue, path }: ValidationIssue) => ({ path: toOriginalPath(path), issue })
+  return { ...parsed, config: undefined, errors: toValidationIssues(decoded.failure).map(toOriginal) }
 }
 
 /** Like {@link parseConfig}; fails with all errors in one line. The `name` of a server defaults to its key. */

@@ -34,25 +34,25 @@ const maxTools = 1000
  */
 export const makeRuleDecider = (rules: ReadonlyArray<Rule>): ((call: PolicyCall) => PolicyDecision | undefined) => {
   const numbered = rules.map((rule, index) => ({ rule, rest: withoutTool(rule), decision: decisionOf(rule, index) }))
-  const byTool = new Map<
-    string,
-    {
-      readonly call: Pick<PolicyCall, "computer" | "server" | "shortName" | "originalName">
-      readonly candidates: typeof numbered
-    }
-  >()
+  const candidatesOf = ({ computer, originalName, server, shortName }: PolicyCall, candidates: typeof numbered) => ({
+    computer,
+    originalName,
+    server,
+    shortName,
+    candidates
+  })
+  const byTool = new Map<string, ReturnType<typeof candidatesOf>>()
   const candidatesFor = (call: PolicyCall): typeof numbered => {
     const known = byTool.get(call.tool)
     const isSameTool =
-      known?.call.server === call.server &&
-      known.call.shortName === call.shortName &&
-      known.call.originalName === call.originalName &&
-      known.call.computer === call.computer
+      known?.server === call.server &&
+      known.shortName === call.shortName &&
+      known.originalName === call.originalName &&
+      known.computer === call.computer
     if (isSameTool) return known.candidates
     if (byTool.size >= maxTools) byTool.clear()
     const candidates = numbered.filter(({ rule }) => meetsTool(rule, call))
-    const { computer, originalName, server, shortName } = call
-    byTool.set(call.tool, { call: { computer, originalName, server, shortName }, candidates })
+    byTool.set(call.tool, candidatesOf(call, candidates))
     return candidates
   }
   return (call) => candidatesFor(call).find(({ rest }) => findMismatch(rest, call) === undefined)?.decision
@@ -117,13 +117,13 @@ export const decideCall = (
   call: PolicyCall,
   { approve, autoApply, standing }: StandingConsent
 ): PolicyDecision => {
-  const decision =
+  const decision: PolicyDecision =
     policy ??
     (autoApply
-      ? ({ action: "allow", by: "auto_apply" } as const)
+      ? { action: "allow", by: "auto_apply" }
       : matchesTool(approve, call)
-        ? ({ action: "allow", by: "approved pattern" } as const)
-        : ({ action: "ask", by: "default" } as const))
+        ? { action: "allow", by: "approved pattern" }
+        : { action: "ask", by: "default" })
   return decision.action === "ask" && standing !== undefined
     ? { action: "allow", by: `grant of ${standing.by}` }
     : decision

@@ -2,7 +2,6 @@ import { Duration, Effect } from "effect"
 import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
 import { type Caller, callerName, isInOffice, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
-import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { PolicyDecision } from "../../../domain/policy/Rule.ts"
@@ -65,11 +64,7 @@ const inTime = <A>(call: Call, deciding: Effect.Effect<A, ToolResult>): Effect.E
       )
 
 /** Makes the function that waits for the decision of an approver about a call. */
-const makeApproverRequest = Effect.fnUntraced(function* (
-  computer: ComputerName,
-  approvals: Pick<Approvals, "request">,
-  configOf: (server: string) => ServerConfig | undefined
-) {
+const makeApproverRequest = Effect.fnUntraced(function* ({ approvals, computer, servers }: ConsentParts) {
   const { approvalTimeout } = yield* ComputerSettings
   const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
   return Effect.fnUntraced(function* (
@@ -92,7 +87,7 @@ const makeApproverRequest = Effect.fnUntraced(function* (
     })
     const { limit } = call.awaitApproval("ConsentAwaited")
     const { decision } = yield* approvals.request(
-      { reqId, caller, params, askedBy, reason, entry, config: configOf(entry.server), place },
+      { reqId, caller, params, askedBy, reason, entry, config: servers.find(entry.server)?.config, place },
       { limit, announce }
     )
     call.dispatch({ _tag: "ConsentDecided" })
@@ -117,7 +112,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (parts: ConsentParts)
   const { approvals, audit, computer, currentOffice, servers } = parts
   const configOf = (server: string) => servers.find(server)?.config
   const policy = yield* makeCallPolicy(computer, approvals, configOf)
-  const askApprovers = yield* makeApproverRequest(computer, approvals, configOf)
+  const askApprovers = yield* makeApproverRequest(parts)
   const entryOf = (tool: string) => servers.snapshot().catalogue.entries.get(tool)
 
   /** Makes the check that a tool is as it is now; or gone, where its server may restart. */
@@ -132,10 +127,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (parts: ConsentParts)
   }
 
   /** Lets a call run, or fails with its result. Gives the check that the policy does not deny the call meanwhile. */
-  const requireConsent = Effect.fnUntraced(function* (
-    call: Call,
-    entry: CatalogueEntry
-  ): Effect.fn.Return<Effect.Effect<void, ToolResult>, ToolResult> {
+  const requireConsent = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry) {
     const { caller, params, toolName: tool } = call
     const place = currentOffice()
     const record = (decision: AuditedDecision) => audit(call, entry, place?.office, decision)

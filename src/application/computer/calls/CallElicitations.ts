@@ -11,14 +11,11 @@ import {
 } from "../../../domain/model/InputRequest.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import type { InputResponder } from "../../ports/McpSession.ts"
-import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
-import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { Call } from "./Call.ts"
 import type { ConsentParts } from "./CallConsent.ts"
 import { type AuditedDecision, auditedDecision } from "./decisionAudit.ts"
-import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** Open elicitations of all calls. Further ones are declined. */
 const maxOpenElicitations = 256
@@ -34,11 +31,7 @@ interface ElicitingCall {
 }
 
 /** Makes the functions that ask the responders of calls. */
-const makeElicitationRequest = Effect.fnUntraced(function* (
-  computer: ComputerName,
-  approvals: Pick<Approvals, "request">,
-  servers: Pick<ServerSupervisor, "find">
-) {
+const makeElicitationRequest = Effect.fnUntraced(function* ({ approvals, computer, servers }: ConsentParts) {
   const { approvers, onInput } = yield* ComputerSettings
 
   /** True when responders other than the calling Agent can answer. */
@@ -92,8 +85,8 @@ const makeElicitationRequest = Effect.fnUntraced(function* (
 
 /** Makes the function that lets the responders of a call answer the elicitations of its MCP server. */
 export const makeCallElicitations = Effect.fnUntraced(function* (parts: ConsentParts, secrets: Secrets) {
-  const { approvals, audit, computer, currentOffice, servers } = parts
-  const { ask, canAnswer } = yield* makeElicitationRequest(computer, approvals, servers)
+  const { approvals, audit, computer, currentOffice } = parts
+  const { ask, canAnswer } = yield* makeElicitationRequest(parts)
   const isFull = () => approvals.open().filter(isElicitation).length >= maxOpenElicitations
 
   const answer = Effect.fnUntraced(function* (eliciting: ElicitingCall, request: InputRequest) {

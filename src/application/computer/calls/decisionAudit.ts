@@ -32,18 +32,12 @@ export const auditedDecision = ({ at: _, state, ...decision }: ApprovalDecision)
   ...decision
 })
 
-interface DecidedCall {
-  readonly caller: Caller
-  readonly reqId: RequestId
-  readonly params: JsonObject
-}
-
 /** Makes the function that records every decision about a call, with a digest of its arguments, where there is an audit. */
 export const makeDecisionAudit = Effect.fnUntraced(function* (computer: ComputerName) {
   const clock = yield* Clock.Clock
   const audit = yield* AuditLog
   return (
-    { caller, params, reqId }: DecidedCall,
+    { caller, params, reqId }: { readonly caller: Caller; readonly reqId: RequestId; readonly params: JsonObject },
     { originalName, server, tool }: CatalogueEntry,
     office: string | undefined,
     { reason, until, ...decision }: AuditedDecision
@@ -57,10 +51,11 @@ export const makeDecisionAudit = Effect.fnUntraced(function* (computer: Computer
       tool: tool.name,
       original_name: originalName,
       caller_kind: caller._tag.toLowerCase(),
-      ...definedOnly({ office, agent: caller._tag === "Owner" ? undefined : truncateText(callerName(caller)) }),
-      ...definedOnly(decision),
       ...definedOnly({
-        reason: reason === undefined ? undefined : truncateText(reason),
+        office,
+        agent: caller._tag === "Owner" ? undefined : truncateText(callerName(caller)),
+        ...decision,
+        reason: reason && truncateText(reason),
         until: until === undefined ? undefined : new Date(until).toISOString()
       })
     }

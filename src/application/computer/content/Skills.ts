@@ -126,9 +126,7 @@ const makeFileSkills = Effect.fnUntraced(function* (
  * Makes the skills of a Computer: scans folders, stages the skills of MCP servers, and announces changes of the list. The
  * host provides the port `SkillFiles`; without it there are no skills.
  */
-export const makeSkills = Effect.fnUntraced(function* (
-  parts: SkillsParts
-): Effect.fn.Return<Skills, never, Scope.Scope> {
+export const makeSkills = Effect.fnUntraced(function* (parts: SkillsParts) {
   const files = yield* Effect.serviceOption(SkillFiles)
   if (Option.isSome(files)) return yield* makeFileSkills(files.value, parts)
   const { marketplaces = [], userFolder } = parts.folders

@@ -3,7 +3,6 @@ import { defaultLineName } from "../../../domain/wire/lines.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import {
   joinOffice,
-  type JoinFailed,
   JoinRejected,
   makeInstanceSecret,
   type MemberHandlers,
@@ -56,7 +55,7 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (options: Omit<M
   const join = Effect.fnUntraced(function* (
     request: JoinOptions,
     makeHandlers: (member: OfficeMember) => MemberHandlers
-  ): Effect.fn.Return<void, JoinFailed | AlreadyJoined> {
+  ) {
     const { office } = request
     const cancelled = yield* Deferred.make<never, JoinRejected>()
     const scope = yield* Scope.fork(parentScope)

@@ -14,18 +14,10 @@ import { type Body, jsonBody } from "../../ports/Body.ts"
 import type { Blobs } from "../content/Blobs.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
 
-interface TruncatedReply {
-  readonly body: Body
-  readonly omitted: ReadonlyArray<string>
-}
-
 const ownersBySize = <A>(items: ReadonlyArray<A>, ownerOf: (item: A) => string): ReadonlyArray<string> => {
-  const sizes = new Map<string, number>()
-  for (const item of items) {
-    const owner = ownerOf(item)
-    sizes.set(owner, (sizes.get(owner) ?? 0) + jsonBody(item).byteLength())
-  }
-  return [...sizes].toSorted(([, one], [, other]) => other - one).map(([owner]) => owner)
+  const sizeOf = (owned: ReadonlyArray<A>) => owned.reduce((sum, item) => sum + jsonBody(item).byteLength(), 0)
+  const sizes = [...Map.groupBy(items, ownerOf)].map(([owner, owned]) => ({ owner, size: sizeOf(owned) }))
+  return sizes.sort((one, other) => other.size - one.size).map(({ owner }) => owner)
 }
 
 /**
@@ -37,27 +29,22 @@ export const truncateToFit = <A>(
   ownerOf: (item: A) => string,
   encode: (items: ReadonlyArray<A>) => Body,
   fits: (body: Body) => boolean
-): TruncatedReply | undefined => {
+): { readonly body: Body; readonly omitted: ReadonlyArray<string> } | undefined => {
   const whole = encode(items)
   if (fits(whole)) return { body: whole, omitted: [] }
   const owners = ownersBySize(items, ownerOf)
-  const without = (count: number): TruncatedReply => {
-    const omitted = new Set(owners.slice(0, count))
-    return { body: encode(items.filter((item) => !omitted.has(ownerOf(item)))), omitted: [...omitted] }
-  }
   // A binary search: every attempt serializes a message.
   let tooFew = 0
   let enough = owners.length
-  let found: TruncatedReply | undefined
+  let found: Body | undefined
   while (enough - tooFew > 1) {
     const count = Math.floor((tooFew + enough) / 2)
-    const tried = without(count)
-    if (fits(tried.body)) {
-      enough = count
-      found = tried
-    } else tooFew = count
+    const omitted = new Set(owners.slice(0, count))
+    const body = encode(items.filter((item) => !omitted.has(ownerOf(item))))
+    if (fits(body)) [enough, found] = [count, body]
+    else tooFew = count
   }
-  return found
+  return found && { body: found, omitted: owners.slice(0, enough) }
 }
 
 /** The members of a reply beside the result of a task. */

@@ -3,7 +3,7 @@ import { serverConfigOf, type Setup, type SetupDiff } from "../../../domain/conf
 import { initialServer, type OwnerEvent } from "../../../domain/mcpServers/McpServer.ts"
 import { type Arrangement, changedConflicts, reload } from "../../../domain/mcpServers/reload.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
-import { mcpServerRestarting, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { mcpServerRestarting } from "../../../domain/model/ProtocolError.ts"
 import { buildCatalogue } from "../../../domain/tools/catalogue.ts"
 import type { Naming } from "../../../domain/tools/naming.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
@@ -161,7 +161,7 @@ type Servers = Pick<ServerSupervisor, "identify" | "snapshot">
 export const rejectWhileRestarting = Effect.fnUntraced(function* (
   { identify, snapshot }: Servers,
   matches: (server: RestartingServer) => boolean
-): Effect.fn.Return<void, ProtocolError> {
+) {
   const server = snapshot().restarting.find(matches)
   if (server === undefined) return
   const { config, retryAt } = server

@@ -15,13 +15,7 @@ import {
 } from "../../../domain/mcpServers/McpServer.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import { isAppResource } from "../../../domain/tools/appTools.ts"
-import {
-  buildCatalogue,
-  type Catalogue,
-  type CatalogueTool,
-  listTools,
-  type ServerTools
-} from "../../../domain/tools/catalogue.ts"
+import { buildCatalogue, type Catalogue, listTools, type ServerTools } from "../../../domain/tools/catalogue.ts"
 import { type Naming, plainNaming } from "../../../domain/tools/naming.ts"
 import type { McpInfo, McpSession, McpSessionError } from "../../ports/McpSession.ts"
 
@@ -148,20 +142,7 @@ type Servers = ReadonlyArray<OfferedServer>
  * The states of all servers, and what they offer together, in configuration order. Catalogue, conflicts and fingerprints
  * are made on demand.
  */
-export interface ServersSnapshot {
-  readonly states: ServerStates
-  /** How the office names servers and tools. */
-  readonly naming: Naming
-  /** The names of the servers in their first start attempt. */
-  readonly starting: ReadonlyArray<string>
-  readonly running: Servers
-  /** The running servers whose windows and documents are shown; of an idle one only the documents. */
-  readonly shown: Servers
-  readonly catalogue: Catalogue
-  readonly restarting: ReadonlyArray<RestartingServer>
-  readonly hostConflicts: ReadonlyArray<HostConflict>
-  readonly fingerprints: Fingerprints
-}
+export type ServersSnapshot = ReturnType<ReturnType<typeof makeSnapshotBuilder>>
 
 /** The URI of a listed resource, else the empty string. */
 export const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
@@ -176,21 +157,12 @@ export const watchedUris = ({ resources, session }: OfferedServer): ReadonlySet<
       : []
   )
 
-/** The tools of servers that have not changed, with what they were made of. */
-const listings = new WeakMap<
-  ReadonlyArray<JsonObject>,
-  { readonly config: ServerConfig; readonly naming: Naming; readonly listed: ReadonlyArray<CatalogueTool> }
->()
-
 /** Lists the tools of a server once: a Computer with many servers makes its catalogue again as each of them starts. */
-const listToolsOnce = (server: ServerTools, naming: Naming): ReadonlyArray<CatalogueTool> => {
-  const { config, tools } = server
-  const known = listings.get(tools)
-  if (known?.config === config && known.naming === naming) return known.listed
-  const listed = listTools(server, naming)
-  listings.set(tools, { config, naming, listed })
-  return listed
-}
+const listToolsOnce = computeOnce((naming: Naming) =>
+  computeOnce((config: ServerConfig) =>
+    computeOnce((tools: ServerTools["tools"]) => listTools({ config, tools }, naming))
+  )
+)
 
 const toolText = computeOnce((tool: Tool) => JSON.stringify(tool))
 
@@ -248,7 +220,7 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
   )
   const catalogueOf = cacheLatest(
     (running: Servers, naming: Naming) => [naming, ...running.flatMap(({ config, tools }) => [config, tools])],
-    (running, naming) => buildCatalogue(running, naming, listToolsOnce)
+    (running, naming) => buildCatalogue(running, naming, ({ config, tools }) => listToolsOnce(naming)(config)(tools))
   )
   const toolListTextOf = cacheLatest((catalogue: Catalogue) => [catalogue], toolListText)
   const hostConflictsOf = cacheLatest(
@@ -264,30 +236,34 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
   const windowsTextOf = makeUrisText(isWindowUri)
   const documentsTextOf = makeUrisText(isDocumentUri)
 
-  return (states: ServerStates, naming = plainNaming): ServersSnapshot => {
+  return (states: ServerStates, naming: Naming = plainNaming) => {
     const running = runningOf(states)
     const shown = shownOf(running)
+    const fingerprints: Fingerprints = new Map([
+      // Agents fetch the prompts and instructions of servers when the tools change: no event of the protocol fits.
+      ["toolList", () => `${toolListTextOf(catalogueOf(running, naming))}\n${serversTextOf(running)}`],
+      ["desktop", () => windowsTextOf(shown.filter((server) => !isIdle(server)))],
+      ["finder", () => documentsTextOf(shown)]
+    ])
     return {
       states,
+      /** How the office names servers and tools. */
       naming,
+      /** The names of the servers in their first start attempt. */
       starting: [...states.keys()].filter((name) => isFirstAttempt(states.get(name))),
       running,
+      /** The running servers whose windows and documents are shown; of an idle one only the documents. */
       shown,
-      get catalogue() {
+      get catalogue(): Catalogue {
         return catalogueOf(running, naming)
       },
-      get restarting() {
+      get restarting(): ReadonlyArray<RestartingServer> {
         return restartingServers(states)
       },
-      get hostConflicts() {
+      get hostConflicts(): ReadonlyArray<HostConflict> {
         return hostConflictsOf(running)
       },
-      fingerprints: new Map([
-        // Agents fetch the prompts and instructions of servers when the tools change: no event of the protocol fits.
-        ["toolList", () => `${toolListTextOf(catalogueOf(running, naming))}\n${serversTextOf(running)}`],
-        ["desktop", () => windowsTextOf(shown.filter((server) => !isIdle(server)))],
-        ["finder", () => documentsTextOf(shown)]
-      ])
+      fingerprints
     }
   }
 }

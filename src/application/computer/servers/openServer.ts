@@ -1,22 +1,15 @@
 import { Clock, Effect, Exit, Option, Scope, type Semaphore, Stream } from "effect"
 import { type ServerConfig, parseIdle } from "../../../domain/config/computerConfig.ts"
 import { serverConfigOf, type Setup } from "../../../domain/config/Setup.ts"
-import type {
-  McpListings,
-  McpServer,
-  McpServerWork,
-  RunEvent,
-  SessionFailure
-} from "../../../domain/mcpServers/McpServer.ts"
+import type { McpServer, RunEvent, SessionFailure } from "../../../domain/mcpServers/McpServer.ts"
 import { findIdentityConflict } from "../../../domain/mcpServers/reload.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ServerCatalogue } from "../../../domain/tools/ServerCatalogue.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
-import { McpConnector, type McpSession } from "../../ports/McpSession.ts"
+import { McpConnector } from "../../ports/McpSession.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { nextJitter } from "../../shared/backoff.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { Inputs } from "../inputs/Inputs.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import type { Catalogues } from "./Catalogues.ts"
 import { type LazyRun, makeLazyControl } from "./lazy/LazySession.ts"
@@ -58,36 +51,29 @@ const checkScript = Effect.fnUntraced(function* ({ vrl }: ServerConfig) {
 })
 
 /** Gives the configuration of a server that may start. */
-const checkConfig = Effect.fnUntraced(function* ({
-  name,
-  world: { setup, store }
-}: ServerRun): Effect.fn.Return<ServerConfig, SessionFailure> {
+const checkConfig = Effect.fnUntraced(function* ({ name, world: { setup, store } }: ServerRun) {
   const config = serverConfigOf(setup(), name)
   if (config === undefined) return yield* Effect.fail(misconfigured("not configured"))
   const { naming } = store.snapshot()
   const conflict = findIdentityConflict(setup(), naming, name)
-  if (conflict !== undefined) {
-    return yield* Effect.fail(misconfigured(`'${conflict.name}' has the same bundle id ${naming.serverId(config)}`))
-  }
-  const scriptError = yield* checkScript(config)
-  return scriptError === undefined ? config : yield* Effect.fail(misconfigured(scriptError))
+  const problem =
+    conflict === undefined
+      ? yield* checkScript(config)
+      : `'${conflict.name}' has the same bundle id ${naming.serverId(config)}`
+  return problem === undefined ? config : yield* Effect.fail(misconfigured(problem))
 })
 
 const endpointOf = ({ world: { secrets, setup } }: ServerRun, config: ServerConfig) =>
   Effect.mapError(resolveEndpoint(config, setup(), secrets), ({ message }) => misconfigured(message))
 
-const endOf = (
+const endOf = Effect.fnUntraced(function* (
   _tag: "StartFailed" | "Lost",
   { run }: ServerRun,
   { message, output, reason }: SessionFailure
-): Effect.Effect<Event> =>
-  Effect.map(Effect.all([Clock.currentTimeMillis, nextJitter]), ([at, jitter]) => ({
-    _tag,
-    run,
-    failure: { reason, message, ...definedOnly({ output }) },
-    at,
-    jitter
-  }))
+) {
+  const failure = { reason, message, ...definedOnly({ output }) }
+  return { _tag, run, failure, at: yield* Clock.currentTimeMillis, jitter: yield* nextJitter } satisfies Event
+})
 
 /** Gives the offer of a lazy server from its last catalogue, or else from a start, which ends once it is listed. */
 const listLazily = Effect.fnUntraced(function* (serverRun: ServerRun, config: ServerConfig) {
@@ -109,21 +95,13 @@ const listLazily = Effect.fnUntraced(function* (serverRun: ServerRun, config: Se
 })
 
 /** The offer of a server whose session has started. Its session for requests changes with its info only. */
-const offerOf = (
-  before: McpServer<OfferedServer> | undefined,
-  config: ServerConfig,
-  session: McpSession,
-  listings: McpListings
-): OfferedServer => {
+const offerOf = (before: McpServer<OfferedServer> | undefined, started: OfferedServer): OfferedServer => {
   const { lazyControl, session: shown } = before?._tag === "Waking" ? before.offer : {}
-  if (lazyControl === undefined || shown === undefined) return { config, session, ...listings }
-  const isSameInfo = JSON.stringify(session.info) === JSON.stringify(shown.info)
-  return {
-    config,
-    session: isSameInfo ? shown : lazyControl.sessionOf(session.info),
-    ...listings,
-    lazyControl: { ...lazyControl, live: session }
-  }
+  if (lazyControl === undefined || shown === undefined) return started
+  const { session: live } = started
+  const isSameInfo = JSON.stringify(live.info) === JSON.stringify(shown.info)
+  const session = isSameInfo ? shown : lazyControl.sessionOf(live.info)
+  return { ...started, session, lazyControl: { ...lazyControl, live } }
 }
 
 /** Runs one session of a server to its end. One of a lazy server ends as well when no request used it for a time. */
@@ -140,15 +118,12 @@ const runSession = Effect.fnUntraced(function* (serverRun: ServerRun, config: Se
   })
   const opened = yield* connectAndList(name, yield* endpointOf(serverRun, config), secrets)
   const at = yield* Clock.currentTimeMillis
-  const offer = offerOf(server(), configNow(), opened.session, opened.listings)
+  const offer = offerOf(server(), { config: configNow(), session: opened.session, ...opened.listings })
   yield* send(() => ({ _tag: "Ready", run, offer, at }))
   yield* saveCatalogue
   const ended = followSession(opened, {
     onListingsChanged: (listings) =>
-      Effect.andThen(
-        send(() => ({ _tag: "ListingsChanged", run, listings })),
-        saveCatalogue
-      ),
+      send(() => ({ _tag: "ListingsChanged", run, listings })).pipe(Effect.andThen(saveCatalogue)),
     onHealthChange: (source, reason) => Effect.asVoid(send(() => ({ _tag: "HealthChanged", run, source, reason }))),
     onPartChanged: store.markChanged,
     watchedUris: store.changes.pipe(
@@ -166,9 +141,7 @@ const runSession = Effect.fnUntraced(function* (serverRun: ServerRun, config: Se
 })
 
 /** Runs a server once, or lists a lazy one, and gives the event of the end unless it was sent. */
-const runOnce = Effect.fnUntraced(function* (
-  serverRun: ServerRun
-): Effect.fn.Return<Event | undefined, SessionFailure, Scope.Scope | McpConnector | Inputs> {
+const runOnce = Effect.fnUntraced(function* (serverRun: ServerRun) {
   const { name, server, world } = serverRun
   const before = server()
   if (before?._tag === "Waking") {
@@ -182,18 +155,13 @@ const runOnce = Effect.fnUntraced(function* (
 })
 
 /** Opens a session of a server, or lists a lazy one, and gives the work that follows its end. */
-export const openServer = (
-  serverRun: ServerRun
-): Effect.Effect<McpServerWork | undefined, never, McpConnector | Inputs> => {
+export const openServer = (serverRun: ServerRun) => {
   const { name, send, server } = serverRun
-  const onDefect = (defect: unknown) =>
-    Effect.andThen(
-      Effect.logError("MCP server supervision failed", { server: name }, defect),
-      endOf(server()?._tag === "Running" ? "Lost" : "StartFailed", serverRun, {
-        reason: "unavailable",
-        message: "internal error"
-      })
-    )
+  const onDefect = Effect.fnUntraced(function* (defect: unknown) {
+    yield* Effect.logError("MCP server supervision failed", { server: name }, defect)
+    const failure = { reason: "unavailable", message: "internal error" } as const
+    return yield* endOf(server()?._tag === "Running" ? "Lost" : "StartFailed", serverRun, failure)
+  })
   const run = (scope: Scope.Scope) =>
     Effect.uninterruptibleMask((restore) =>
       restore(Scope.provide(runOnce(serverRun), scope)).pipe(

@@ -129,10 +129,7 @@ export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["
     Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail("staging timed out") })
   )
 
-  return Effect.fnUntraced(function* (
-    server: OfferedServer,
-    previous: ReadonlyArray<StagedSkill>
-  ): Effect.fn.Return<StagedServer> {
+  return Effect.fnUntraced(function* (server: OfferedServer, previous: ReadonlyArray<StagedSkill>) {
     const { problems, skills } = parseSkills(skillResourcesOf(server))
     const staged = yield* Effect.forEach(
       skills,
