@@ -15,7 +15,7 @@ import { makeOfficeMcpSession } from "../src/application/bridge/OfficeMcpSession
 import { Computer } from "../src/application/computer/Computer.ts"
 import { Inputs } from "../src/application/computer/inputs/Inputs.ts"
 import { Server } from "../src/application/server/lifecycle/Server.ts"
-import { parseComputerConfig } from "../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../src/domain/config/parseConfig.ts"
 import { soak } from "./soak.ts"
 import { Authenticator } from "../src/application/ports/Authenticator.ts"
 import { Observability } from "../src/application/server/observability/Observability.ts"

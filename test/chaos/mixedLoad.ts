@@ -1,7 +1,7 @@
 import { Context, Effect, Fiber, Latch, Layer, Random, Result, Schedule, type Scope } from "effect"
 import { makeMemoryMcpServer, type MemoryMcpServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
-import { parseComputerConfig } from "../../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { computerLayer } from "../../src/main/layers/computerLayer.ts"
 import { type LineName, lineNames } from "../../src/domain/wire/lines.ts"

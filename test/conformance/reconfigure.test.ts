@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
-import { parseComputerConfig } from "../../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { agentIn, bodiesOf, settled } from "./joinedMembers.ts"
 import { computerUnderTest, tool } from "./members.ts"
 import { conform } from "./World.ts"

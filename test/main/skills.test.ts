@@ -12,7 +12,7 @@ import type { SkillFolders } from "../../src/application/computer/content/Skills
 import { Inputs } from "../../src/application/computer/inputs/Inputs.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { type MessageHandler, TransportClient } from "../../src/application/ports/Transport.ts"
-import { parseComputerConfig } from "../../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { tarGzOf } from "../adapters/skills/archives.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"

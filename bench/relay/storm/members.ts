@@ -7,7 +7,7 @@ import { Inputs } from "../../../src/application/computer/inputs/Inputs.ts"
 import type { OfficeStatus } from "../../../src/application/computer/office/OfficeConnection.ts"
 import type { JoinFailed } from "../../../src/application/member/OfficeMember.ts"
 import type { TransportClient } from "../../../src/application/ports/Transport.ts"
-import { parseComputerConfig } from "../../../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { Rejoins } from "./Rejoins.ts"
 import { portDefaults } from "../../../test/portDefaults.ts"
 

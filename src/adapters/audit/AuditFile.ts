@@ -213,7 +213,6 @@ const makeAuditQueue = (maxQueued: number) => {
       bytes -= taken
       return events.splice(0, end < 0 ? events.length : end)
     },
-    /** Counts events that could not be written. */
     lose: (count: number): void => void (lost += count),
     length: () => events.length,
     lostCount: () => lost

@@ -112,14 +112,12 @@ const makeOfficeUpdates = (computer: ComputerName, member: () => OfficeMember | 
 
 type OfficeUpdates = ReturnType<typeof makeOfficeUpdates>
 
-/** Makes the joining and leaving of offices. */
 const makeMembership = Effect.fnUntraced(function* (
   services: ComputerServices,
   connection: OfficeConnection,
   updates: OfficeUpdates
 ) {
   const { blobs, callers, calls, servers, uploads, withRedactedLogs } = services
-  /** Ends the work for the Agent of the office. */
   const endRequests = Effect.andThen(Effect.sync(callers.forgetAll), Effect.andThen(calls.reset, uploads.reset))
 
   /** A join waits for a leave, whose end would end the work for the next office. */

@@ -14,7 +14,7 @@ import {
   maxContentLength,
   toDecision
 } from "./Approval.ts"
-import { type Approver, approverName, type Caller } from "./Caller.ts"
+import { type Approver, approverName } from "./Caller.ts"
 import { addStandingApproval, coversCall, isExpired, isOfAgent, type StoredApprovals } from "./standingApprovals.ts"
 
 /** The formats of the fields of a question (MCP, elicitation). In other schemas a format is only an annotation. */
@@ -52,12 +52,10 @@ export interface PendingApproval {
   readonly definition: PinnedDefinition
 }
 
-/** The last approved call of a tool. */
 interface ApprovedCall {
   readonly server: string
   readonly originalName: string
-  readonly previousParams: JsonObject
-  readonly previousCaller: Caller
+  readonly previous: Required<Pick<Approval, "previousParams" | "previousCaller">>
 }
 
 /** The approvals of a Computer, and what earlier ones leave behind. The oldest ones are first. */
@@ -106,11 +104,9 @@ export const findDecided = ({ decided }: Pick<ApprovalsState, "decided">, id: st
 /** The last approved call of a tool, for the next approval of it. */
 export const previousCallOf = (
   { approvedCalls }: Pick<ApprovalsState, "approvedCalls">,
-  tool: Pick<ApprovedCall, "server" | "originalName">
-): Partial<Pick<ApprovedCall, "previousParams" | "previousCaller">> => {
-  const call = approvedCalls.find((one) => one.server === tool.server && one.originalName === tool.originalName)
-  return call === undefined ? {} : { previousParams: call.previousParams, previousCaller: call.previousCaller }
-}
+  { originalName, server }: Omit<ApprovedCall, "previous">
+): Partial<ApprovedCall["previous"]> =>
+  approvedCalls.find((one) => one.server === server && one.originalName === originalName)?.previous ?? {}
 
 export const withoutAgentApprovals = (stored: StoredApprovals): StoredApprovals => ({
   ...stored,
@@ -158,7 +154,7 @@ const remember = (
   const pins = addPin(state.stored.pins, { server, tool: originalName, digest, definition, at, by })
   const others = state.approvedCalls.filter((one) => one.server !== server || one.originalName !== originalName)
   const isLarge = JSON.stringify(previousParams).length > maxApprovedLength
-  const approvedCall = { server, originalName, previousParams, previousCaller }
+  const approvedCall = { server, originalName, previous: { previousParams, previousCaller } }
   return {
     ...state,
     stored: { ...state.stored, pins },

@@ -63,17 +63,11 @@ export interface CallPlace {
   readonly line: string
 }
 
-const isSamePlace = (one: Partial<CallPlace> | undefined, other: Partial<CallPlace> | undefined): boolean =>
-  one?.office === other?.office && one?.line === other?.line
-
 /** A call of a tool that a grant may cover. */
 export interface GrantedCall extends Partial<CallPlace> {
   readonly toolDigest: string
   readonly caller: Caller
 }
-
-const isFromOffice = ({ caller, office }: Pick<Grant, "caller" | "office">): boolean =>
-  caller === undefined ? office !== undefined : isInOffice(caller)
 
 /**
  * The kind of approver that gave a grant. Files of earlier versions tell it by the name: an Agent could choose no other
@@ -86,12 +80,13 @@ const approverOf = ({ approver, by }: Grant): Approver["_tag"] =>
  * True when a grant covers a call: of the same tool in the same office, and from there or from outside as the call that it was
  * given for. That of an Agent covers its calls only.
  */
-export const coversCall = (grant: Grant, call: GrantedCall): boolean =>
-  grant.toolDigest === call.toolDigest &&
-  isSamePlace(grant, call) &&
-  (approverOf(grant) === "agent"
-    ? grant.caller !== undefined && isSameCaller(grant.caller, call.caller)
-    : isFromOffice(grant) === isInOffice(call.caller))
+export const coversCall = (grant: Grant, call: GrantedCall): boolean => {
+  const { caller, line, office, toolDigest } = grant
+  if (toolDigest !== call.toolDigest || office !== call.office || line !== call.line) return false
+  if (approverOf(grant) === "agent") return caller !== undefined && isSameCaller(caller, call.caller)
+  const isFromOffice = caller === undefined ? office !== undefined : isInOffice(caller)
+  return isFromOffice === isInOffice(call.caller)
+}
 
 /** True for a grant of one membership of an Agent, which ends with it and is not stored. */
 export const isOfAgent = (grant: Grant): boolean => approverOf(grant) === "agent"

@@ -63,14 +63,11 @@ export interface TaskState {
 }
 
 interface Task {
-  /** Identifies its call. */
   readonly fingerprint: string
-  /** The caller of its call. */
   readonly caller: OfficeCaller
   /** The latest caller that has shown the id of the task. */
   readonly holder: OfficeCaller
   readonly state: TaskState
-  /** Approximate size of the result in characters. */
   readonly size: number
 }
 
@@ -88,7 +85,6 @@ export type TasksEvent = { readonly key: string; readonly at: number } & (
 )
 
 export type TasksCommand =
-  /** Runs the call of a new task. */
   | { readonly _tag: "Run"; readonly state: TaskState }
   | { readonly _tag: "Show"; readonly state: TaskState }
   | { readonly _tag: "Reject"; readonly error: ProtocolError }

@@ -21,9 +21,6 @@ export const parseIdle = (text: string): Duration.Duration | undefined => {
 
 export const expectedIdle = "a time up to 7d, such as 90s, 5m or 2h"
 
-export const idleProblem = (text: string): string | undefined =>
-  parseIdle(text) === undefined ? `expected ${expectedIdle}` : undefined
-
 /** Rust peers write `http` for what the protocol calls `streamable`; it is only decoded (spec §8.2). */
 const WireServerType = Schema.Literals(["stdio", "streamable", "sse", "http"]).pipe(
   Schema.decodeTo(Schema.Literals(["stdio", "streamable", "sse"]), {
@@ -47,7 +44,9 @@ const sharedFields = {
   parameters: JsonObject
 }
 
-const IdleTime = Schema.String.check(Schema.makeFilter((text: string) => idleProblem(text) ?? true))
+const IdleTime = Schema.String.check(
+  Schema.makeFilter((text: string) => parseIdle(text) !== undefined || `expected ${expectedIdle}`)
+)
 
 const reportedFields = { ...sharedFields, bundleId: optionalField(BundleId) }
 

@@ -51,13 +51,12 @@ const isAbsent = (value: unknown): boolean => value === undefined || value === n
 const argumentsInCommand = ({ args, command }: JsonObject): ReadonlyArray<unknown> | undefined =>
   Array.isArray(command) && command.length > 0 && isAbsent(args) ? command : undefined
 
-/** The fields of an entry that mean a parameter, by its name, where the entry lacks this name. */
+/** The fields of an entry that mean a parameter, by its name, where the entry lacks this name; the first of several. */
 const renamedFields = (entry: JsonObject): ReadonlyMap<string, string> => {
-  const renamed = new Map<string, string>()
-  for (const [field, { means }] of Object.entries(parameterFields)) {
-    if (!isAbsent(entry[field]) && isAbsent(entry[means]) && !renamed.has(means)) renamed.set(means, field)
-  }
-  return renamed
+  const given = Object.entries(parameterFields).filter(
+    ([field, { means }]) => !isAbsent(entry[field]) && isAbsent(entry[means])
+  )
+  return new Map(given.reverse().map(([field, { means }]) => [means, field]))
 }
 
 /** Reads the parameters of a flat entry by their names in A2C's format. */

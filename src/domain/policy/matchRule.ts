@@ -17,7 +17,6 @@ const argumentOf = (params: JsonObject, argument: string): unknown => {
   return keys.reduce<unknown>((value, key) => memberOf(value, key.replaceAll("~1", "/").replaceAll("~0", "~")), params)
 }
 
-/** True when a value meets all given tests. */
 const meetsTest = (value: unknown, test: ArgumentTest): boolean => {
   if (value === undefined) return test.present === false
   const { atLeast, atMost, equals, matches, oneOf, present } = test

@@ -9,8 +9,8 @@ export {
   mergeConfigs,
   parseComputerConfig,
   parseConfig
-} from "../../domain/config/dialects.ts"
-export type { Dialect } from "../../domain/config/dialects.ts"
+} from "../../domain/config/parseConfig.ts"
+export type { Dialect } from "../../domain/config/parseConfig.ts"
 export {
   validateInputValue,
   defaultInputValue,

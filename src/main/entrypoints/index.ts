@@ -176,7 +176,7 @@ export { Observability } from "../../application/server/observability/Observabil
 export { Limits } from "../../application/server/Limits.ts"
 export { Server } from "../../application/server/lifecycle/Server.ts"
 export { ServerSettings } from "../../application/server/ServerSettings.ts"
-export { parseComputerConfig } from "../../domain/config/dialects.ts"
+export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type { RuleExplanation, RuleStep } from "../../domain/policy/decideByRules.ts"

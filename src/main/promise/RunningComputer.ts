@@ -11,7 +11,7 @@ import type { LocalCall, ToolCallRecord } from "../../application/computer/calls
 import type { McpInfo } from "../../application/ports/McpSession.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../domain/approvals/Approval.ts"
 import type { Grant } from "../../domain/approvals/standingApprovals.ts"
-import { parseComputerConfig } from "../../domain/config/dialects.ts"
+import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 import type { Setup, SetupDiff } from "../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"

@@ -36,7 +36,7 @@ import {
 } from "../../../src/application/ports/Transport.ts"
 import { operatorNamesKept } from "../../../src/domain/office/memberFeatures.ts"
 import { definedOnly } from "../../../src/domain/objects.ts"
-import { parseComputerConfig } from "../../../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { Setup, Variables } from "../../../src/domain/config/Setup.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { defaultLineName, type LineName } from "../../../src/domain/wire/lines.ts"

@@ -357,7 +357,7 @@ describe("allowed call", () => {
         answered(once),
         requested(approvalOf({ id: "b", params })),
         answered(once, { id: "b" })
-      ])[0].approvedCalls.map(({ previousParams }) => previousParams)
+      ])[0].approvedCalls.map(({ previous }) => previous.previousParams)
     assert.deepStrictEqual(paramsAfter({ n: 2 }), [{ n: 2 }])
     assert.deepStrictEqual(paramsAfter({ text: long }), [{ text: long }])
     assert.deepStrictEqual(paramsAfter({ text: `${long}x` }), [])

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { parseComputerConfig } from "../../../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import { deriveBundleId } from "../../../src/domain/config/bundleId.ts"
 
 interface Vector {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Result, Schema } from "effect"
-import { parseComputerConfig, parseConfig } from "../../../src/domain/config/dialects.ts"
+import { parseComputerConfig, parseConfig } from "../../../src/domain/config/parseConfig.ts"
 import {
   validateInputValue,
   defaultInputValue,

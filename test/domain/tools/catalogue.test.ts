@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { parseComputerConfig } from "../../../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { buildCatalogue, type ServerTools } from "../../../src/domain/tools/catalogue.ts"
 

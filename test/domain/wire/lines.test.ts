@@ -1,7 +1,7 @@
 import { mcpServerListCodec } from "../../../src/domain/model/messages/mcp.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { parseComputerConfig } from "../../../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import {
   formatMismatch,
   lineForVersion,

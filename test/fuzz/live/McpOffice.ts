@@ -12,7 +12,7 @@ import { isOffered } from "../../../src/application/computer/servers/ServersSnap
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../src/application/server/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
-import { parseComputerConfig } from "../../../src/domain/config/dialects.ts"
+import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { oneIn, pick, type Random } from "../random.ts"
 import { type Feeder, must, type Note, type Verdict } from "../Surface.ts"

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result, Schema } from "effect"
 import { decodeApiKeyEntries } from "../../../src/adapters/auth/apiKeyEntries.ts"
-import { mergeConfigs, parseComputerConfig, parseConfig } from "../../../src/domain/config/dialects.ts"
+import { mergeConfigs, parseComputerConfig, parseConfig } from "../../../src/domain/config/parseConfig.ts"
 import { keepRuntimeChanges, diffSetups, inputIdsOf } from "../../../src/domain/config/Setup.ts"
 import { formatPath } from "../../../src/domain/validation.ts"
 import { ComputerConfig } from "../../../src/domain/config/computerConfig.ts"

@@ -32,10 +32,7 @@ export interface WaitLimit {
 }
 
 /** How an approval ended; the answer is that to an elicitation. */
-interface Outcome {
-  readonly decision: ApprovalDecision
-  readonly answer?: ApprovalAnswer
-}
+type Outcome = { readonly decision: ApprovalDecision; readonly answer?: ApprovalAnswer }
 
 /** Loads what a Computer keeps about approvals, and makes the function that stores it. */
 const loadApprovals = Effect.fnUntraced(function* (computer: ComputerName, current: () => StoredApprovals) {

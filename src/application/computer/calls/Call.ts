@@ -70,7 +70,6 @@ export const startCall = Effect.fnUntraced(function* (
   const reportOf = (status: CallStatus): CallReport => ({ reqId, status, ...definedOnly({ agent }) })
   return {
     ...request,
-    /** Changes its state. */
     dispatch,
     /** Begins a wait for an approval: for `limit`, or for `extension` where the caller waits longer. */
     awaitApproval: (_tag: "ConsentAwaited" | "AnswerAwaited") => {

@@ -14,8 +14,7 @@ import type { InputResponder } from "../../ports/McpSession.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import type { Call } from "./Call.ts"
-import type { ConsentParts } from "./CallConsent.ts"
-import { type AuditedDecision, auditedDecision } from "./decisionAudit.ts"
+import { type ConsentParts, type AuditedDecision, auditedDecision } from "./CallConsent.ts"
 
 /** Open elicitations of all calls. Further ones are declined. */
 const maxOpenElicitations = 256
@@ -30,7 +29,6 @@ interface ElicitingCall {
   readonly responder: InputResponder | undefined
 }
 
-/** Makes the functions that ask the responders of calls. */
 const makeElicitationRequest = Effect.fnUntraced(function* ({ approvals, computer, servers }: ConsentParts) {
   const { approvers, onInput } = yield* ComputerSettings
 

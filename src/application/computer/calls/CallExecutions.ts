@@ -75,7 +75,6 @@ export const makeCallExecutions = Effect.gen(function* () {
       Effect.map(Effect.flatMap(startOrJoin(request, caller, execution), Fiber.await), (exit) =>
         Exit.isSuccess(exit) ? exit.value : toolCancelled()
       ),
-    /** Cancels the call of this caller. */
     cancel: (reqId: RequestId, caller: OfficeCaller): Effect.Effect<void> =>
       FiberMap.remove(running, keyOf(reqId, caller)),
     /** Cancels the calls of Agents, and drops their results. */

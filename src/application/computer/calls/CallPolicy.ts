@@ -32,7 +32,6 @@ const failedPolicy: PolicyDecision = {
   reason: "the policy of this Computer failed"
 }
 
-/** Denies a call when its policy fails. */
 const denyOnFailure = <A>({ tool }: PolicyCall, answer: Effect.Effect<A, unknown>, denied: A): Effect.Effect<A> =>
   Effect.catchCause(answer, (cause) =>
     Cause.hasInterruptsOnly(cause)

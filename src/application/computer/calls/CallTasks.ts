@@ -77,7 +77,6 @@ export const makeCallTasks = Effect.fnUntraced(function* (
       const changed = Option.flatten(yield* Effect.timeoutOption(change, Duration.seconds(wait)))
       return SubscriptionRef.getUnsafe(tasks).get(key)?.state ?? Option.getOrUndefined(changed) ?? state
     }),
-    /** Cancels a task, unless it has ended. */
     cancel: Effect.fnUntraced(function* (caller: OfficeCaller, id: string) {
       yield* find(caller, id)
       const key = taskKey(caller, id)
@@ -87,7 +86,6 @@ export const makeCallTasks = Effect.fnUntraced(function* (
     }),
     isHeldBy: (holder: OfficeCaller, call: { readonly caller: Caller; readonly reqId: RequestId }): boolean =>
       isHeldBy(SubscriptionRef.getUnsafe(tasks), holder, call),
-    /** Cancels and forgets all tasks. */
     reset: Effect.andThen(FiberMap.clear(running), SubscriptionRef.set(tasks, new Map()))
   }
 })

@@ -10,11 +10,10 @@ import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { type CallReporter, type ReceivedCall, endOf, silentReporter, startCall } from "./Call.ts"
-import { type ConsentParts, makeCallConsent } from "./CallConsent.ts"
+import { type ConsentParts, makeCallConsent, makeDecisionAudit } from "./CallConsent.ts"
 import { makeCallElicitations } from "./CallElicitations.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
 import { makeCallTasks } from "./CallTasks.ts"
-import { makeDecisionAudit } from "./decisionAudit.ts"
 import { makeToolInvocation, makeToolLookup } from "./toolInvocation.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
 
@@ -121,5 +120,3 @@ export const makeToolCalls = Effect.fnUntraced(function* ({
     history: () => Ref.getUnsafe(history)
   }
 })
-
-export type ToolCalls = Effect.Success<ReturnType<typeof makeToolCalls>>

@@ -122,5 +122,3 @@ export const makeDesktop = Effect.fnUntraced(function* (
 
   return { show }
 })
-
-export type ComputerDesktop = Effect.Success<ReturnType<typeof makeDesktop>>

@@ -66,7 +66,6 @@ const makeResourcePages = (servers: ServerSupervisor, readTimeout: Duration.Dura
     return { resources: items, reqId, ...definedOnly({ nextCursor }) }
   })
 
-/** Makes the resolution of documents to locations by `resolveDpe`. */
 const makeResolution = (servers: ServerSupervisor, resolveDpe: ResolveDpe | undefined) => {
   const ownersOf = (host: string) => servers.snapshot().running.filter((server) => ownsHost(server, host))
 
@@ -194,5 +193,3 @@ export const makeDocuments = Effect.fnUntraced(function* (
     find: makeSearch(servers, readTimeout, history)
   }
 })
-
-export type Documents = Effect.Success<ReturnType<typeof makeDocuments>>

@@ -1,4 +1,4 @@
-import { Duration, Effect, Result, Schema } from "effect"
+import { Duration, Effect, type Result, Schema } from "effect"
 import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { TaskState } from "../../../domain/calls/tasksState.ts"
 import { asObject, asString, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
@@ -128,7 +128,6 @@ export const makeMcpRequests = (
       return encodeView({ ...shown, ...definedOnly({ report, result: encoded }) })
     })
 
-  /** The requests that this Computer answers itself. */
   const ownMethods: { readonly [method: string]: (request: CallRequest<"mcp">) => McpResult } = {
     "servers/list": () => list,
     "tasks/start": taskMethod(decodeStart, (caller, task) => tasks.start({ ...task, caller })),

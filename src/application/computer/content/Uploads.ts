@@ -28,7 +28,6 @@ const defaultMaxBytes = 100 * 1024 * 1024
 /** An upload without a chunk for this long ends. */
 const idleTimeout = Duration.minutes(2)
 
-/** An upload in progress. */
 interface Upload extends UploadDeclaration {
   readonly id: string
   readonly caller: OfficeCaller

@@ -136,8 +136,6 @@ const makeParts = (servers: ServerSupervisor) => {
   }
 }
 
-export type Inspector = Effect.Success<ReturnType<typeof makeInspector>>
-
 /** Reports the states of the MCP servers of a Computer to the operators of its Server, as long as the scope. */
 export const makeInspector = Effect.fnUntraced(function* (
   servers: ServerSupervisor,

@@ -12,8 +12,6 @@ import type { Approvals } from "../approvals/Approvals.ts"
 /** An Agent may always answer the questions of its calls: they are for the caller, and consent is the owner's. */
 const notAllowed = () => forbidden("This Computer does not let Agents decide about their calls (--approvers agent)")
 
-export type ApprovalRequests = Effect.Success<ReturnType<typeof makeApprovalRequests>>
-
 /** Serves the requests of Agents and operators that decide about calls, as far as the owner of the Computer allows it. */
 export const makeApprovalRequests = Effect.fnUntraced(function* (
   { decide, find, open }: Approvals,
@@ -50,7 +48,6 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
       const listed = shown.slice(0, maxListedApprovals)
       return { reqId, approvals: yield* Effect.forEach(listed, ({ id }) => show(id, kind, caller)) }
     }),
-    /** Decides about a call of the deciding caller. */
     decide: Effect.fnUntraced(function* (request: CallRequest<"decideApproval">, caller: OfficeCaller) {
       const { approvalId, reqId, ...answer } = request
       const found = find(approvalId)?.approval

@@ -79,7 +79,7 @@ const makeCallHandlers = (
     decideApproval: approvals.decide,
     skills: () => Effect.map(skills.list, (listed) => ({ skills: listed })),
     getSkill: ({ name: skill, relPath }) =>
-      Effect.map(skills.read({ name: skill, relPath }), ({ read: _, ...file }) => {
+      Effect.map(skills.read(skill, relPath), ({ read: _, ...file }) => {
         if (file.body !== undefined) return { ...file, name: skill }
         const reference = { channel: "skill", computer: name, name: skill, relPath: file.relPath } as const
         return { ...file, name: skill, blobHandle: formatBlobHandle(reference) }
@@ -90,7 +90,6 @@ const makeCallHandlers = (
   }
 }
 
-/** What an encoder needs to know of the request. */
 type Replied = { readonly caller: OfficeCaller; readonly reqId: RequestId }
 
 /** The encoders of replies that fit in part; the others fail when they exceed a message. */

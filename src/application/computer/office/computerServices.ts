@@ -76,7 +76,7 @@ export const makeComputerServices = Effect.fnUntraced(function* (
     skills,
     blobs: makeBlobs({
       computer: name,
-      readSkill: (skill, relPath) => Effect.mapError(skills.read({ name: skill, relPath }), toBlobError)
+      readSkill: (skill, relPath) => Effect.mapError(skills.read(skill, relPath), toBlobError)
     }),
     uploads: yield* makeUploads(uploads),
     /** True when operators may learn how calls are decided. */

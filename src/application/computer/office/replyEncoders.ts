@@ -54,7 +54,6 @@ const mcpReplyTooLarge: McpOutcome = {
   failure: { code: jsonRpcCodes.internalError, message: "The result exceeds the message size limit" }
 }
 
-/** The part of a row that encodes its reply. */
 type ReplyRow<Reply> = Pick<CallDefinition<never, Reply>, "event" | "reply">
 
 /** Makes the functions that encode replies, which fit into a message: as a whole, in part, or as an error. */

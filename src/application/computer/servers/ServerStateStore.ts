@@ -56,7 +56,6 @@ const logNewProblems = Effect.fnUntraced(function* (before: Problems, after: Pro
 const hasEndedStart = (before: ServersSnapshot, { states }: ServersSnapshot): boolean =>
   before.starting.some((name) => !isFirstAttempt(states.get(name)))
 
-/** The servers, and what they show together. */
 interface Cell {
   readonly servers: Servers
   readonly snapshot: ServersSnapshot

@@ -52,7 +52,6 @@ export const openSession = ({
 }: OfferedServer): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
   lazyControl?.open ?? Effect.succeed(session)
 
-/** Why a server does not run. */
 interface ServerFailure {
   /** For the owner: it may quote stderr. */
   readonly reason: string
@@ -196,13 +195,8 @@ const makeUrisText = (matches: (uri: string) => boolean) => {
 const hasMoreThanTools = ({ prompts, resources, session, templates }: OfferedServer): boolean =>
   prompts.length > 0 || templates.length > 0 || session.info.instructions !== undefined || resources.some(isAppResource)
 
-const describeExtras = ({ config, prompts, resources, session, templates }: OfferedServer) => [
-  config.name,
-  session.info.instructions,
-  prompts,
-  templates,
-  resources.filter(isAppResource)
-]
+const describeExtras = ({ config: { name }, prompts, resources, session: { info }, templates }: OfferedServer) =>
+  [name, info.instructions, prompts, templates, resources.filter(isAppResource)] as const
 
 /**
  * Makes a function that builds the snapshot of servers in these states. Snapshots share their unchanged parts with the

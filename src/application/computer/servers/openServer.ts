@@ -23,7 +23,6 @@ export interface ServerWorld {
   readonly setup: () => Setup
   readonly store: ServerStateStore
   readonly secrets: Secrets
-  /** The last catalogues of lazy servers. */
   readonly catalogues: Catalogues
   /** Bounds the lazy servers that start at a time to be listed. */
   readonly listing: Semaphore.Semaphore

@@ -7,7 +7,7 @@ import { type ResolvedInput, Inputs, readEnvironment } from "../inputs/Inputs.ts
 import type { Secrets } from "../inputs/Secrets.ts"
 
 /** A server's configuration is unusable. The message contains no value, since values may be secret. */
-export class ConfigUnusable extends Data.TaggedError("ConfigUnusable")<{ readonly message: string }> {}
+class ConfigUnusable extends Data.TaggedError("ConfigUnusable")<{ readonly message: string }> {}
 
 /** Defaults and options stand in the configuration, hence are no secrets; neither are booleans. */
 const isSecretInput = (input: Input, { source, value }: ResolvedInput): boolean =>

@@ -96,7 +96,6 @@ interface SessionCallbacks {
   readonly onListingsChanged: (listings: Partial<McpListings>) => Effect.Effect<void>
   /** Reports a problem that does not end the session; `undefined` reports its recovery. */
   readonly onHealthChange: (source: string, reason: string | undefined) => Effect.Effect<void>
-  /** Reports changed contents of resources. */
   readonly onPartChanged: (part: ComputerPart) => Effect.Effect<void>
   /** The resources to subscribe to, emitted once the server is ready and after every change of its listing. */
   readonly watchedUris: Stream.Stream<ReadonlySet<string>>

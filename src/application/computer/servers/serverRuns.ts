@@ -16,7 +16,10 @@ type Event = McpServerEvent<OfferedServer>
 const isWork = (command: McpServerCommand): command is McpServerWork =>
   command._tag === "Open" || command._tag === "Retry"
 
-const log = (server: string, command: McpServerCommand): Effect.Effect<void> => {
+const log = (
+  server: string,
+  command: Exclude<McpServerCommand, McpServerWork | { readonly _tag: "Close" }>
+): Effect.Effect<void> => {
   switch (command._tag) {
     case "LogReady":
       return Effect.logInfo("MCP server ready", { server, tools: command.tools, resources: command.resources })
@@ -34,10 +37,6 @@ const log = (server: string, command: McpServerCommand): Effect.Effect<void> => 
       return Effect.logInfo("MCP server stopped", { server, reason: "idle" })
     case "LogStartsOnRequest":
       return Effect.logWarning("MCP server exited, starts on request", { server, reason: fullReason(command.failure) })
-    case "Close":
-    case "Open":
-    case "Retry":
-      return Effect.void
   }
 }
 
@@ -64,7 +63,8 @@ export const makeServerRuns = Effect.fnUntraced(function* (world: ServerWorld) {
 
   const perform = Effect.fnUntraced(function* (name: string, commands: ReadonlyArray<McpServerCommand>) {
     for (const command of commands) {
-      yield* command._tag === "Close" ? FiberMap.remove(fibers, name) : log(name, command)
+      if (command._tag === "Close") yield* FiberMap.remove(fibers, name)
+      else if (!isWork(command)) yield* log(name, command)
     }
     return commands.find(isWork)
   })

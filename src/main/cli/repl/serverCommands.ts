@@ -1,7 +1,7 @@
 import { Clock, Effect, Result, SubscriptionRef } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
 import type { UnknownServer } from "../../../application/computer/servers/ServerSupervisor.ts"
-import { parseConfig } from "../../../domain/config/dialects.ts"
+import { parseConfig } from "../../../domain/config/parseConfig.ts"
 import { inputIdsOf } from "../../../domain/config/Setup.ts"
 import { formatIssues, type ValidationIssue } from "../../../domain/validation.ts"
 import { formatColumns, formatServerLocation } from "../output/format.ts"

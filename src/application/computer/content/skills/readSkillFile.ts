@@ -22,7 +22,7 @@ const hashedChunkBytes = 256 * 1024
 export const digestBytes = (bytes: Uint8Array): string => bytesToHex(sha256(bytes))
 
 /** Makes the hashes of files: each version of a file is hashed once, although every chunk of a blob needs the hash. */
-export const makeSkillDigests = Effect.fnUntraced(function* () {
+const makeSkillDigests = Effect.fnUntraced(function* () {
   const digests = new Map<string, string>()
   const lock = yield* Semaphore.make(1)
 

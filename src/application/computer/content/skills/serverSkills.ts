@@ -49,7 +49,6 @@ interface StagingParts {
   readonly onChange: Effect.Effect<void>
 }
 
-/** Stages the skills of MCP servers. */
 const makeStagedServers = Effect.fnUntraced(function* ({ files, onChange, refresh, servers }: StagingParts) {
   const stageSkills = yield* makeSkillStaging(files)
   const staged = new Map<string, Listing & StagedServer>()

@@ -21,7 +21,6 @@ import { digestBytes } from "./readSkillFile.ts"
 /** A skill of an MCP server whose files are on this host. */
 export interface StagedSkill {
   readonly resource: SkillResource
-  /** The absolute folder of its files. */
   readonly root: string
   readonly manifest: SkillManifest
 }

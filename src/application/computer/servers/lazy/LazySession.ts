@@ -1,13 +1,7 @@
 import { Clock, Duration, Effect, Stream } from "effect"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import type { McpServer, McpServerWork, RunEvent, SessionFailure } from "../../../../domain/mcpServers/McpServer.ts"
-import {
-  type McpInfo,
-  type McpMethod,
-  type McpPage,
-  type McpSession,
-  McpSessionError
-} from "../../../ports/McpSession.ts"
+import { type McpInfo, type McpMethod, type McpSession, McpSessionError } from "../../../ports/McpSession.ts"
 import type { LazyControl, OfferedServer } from "../ServersSnapshot.ts"
 
 type Server = McpServer<OfferedServer>
@@ -18,7 +12,6 @@ export interface LazyRun {
   readonly run: number
   /** The server now; another run may have replaced this one. */
   readonly server: () => Server | undefined
-  /** Waits until `select` gives a value for the server. */
   readonly waitFor: <A>(select: (server: Server | undefined) => A | undefined) => Effect.Effect<A>
   /** Sends the event that `decide` gives at the moment of the change, and gives the work that follows. */
   readonly send: (decide: () => RunEvent<OfferedServer> | undefined) => Effect.Effect<McpServerWork | undefined>
@@ -26,12 +19,10 @@ export interface LazyRun {
   readonly launch: (work: McpServerWork | undefined) => Effect.Effect<void>
 }
 
-const unsupported = (method: McpMethod) =>
-  new McpSessionError({
-    reason: "unsupported",
-    code: jsonRpcCodes.methodNotFound,
-    message: `${method} is not supported`
-  })
+const unsupported = (method: McpMethod) => {
+  const message = `${method} is not supported`
+  return new McpSessionError({ reason: "unsupported", code: jsonRpcCodes.methodNotFound, message })
+}
 
 /** The capabilities by which a server announces its methods: others must not start it. */
 const capabilityOf = {
@@ -84,19 +75,18 @@ const makeSession = (lazy: LazyRun, open: LazyControl["open"], info: McpInfo): M
   const live = () => (lazy.server()?._tag === "Running" ? offer()?.lazyControl?.live : undefined)
   const request = <A>(send: (session: McpSession) => Effect.Effect<A, McpSessionError>) =>
     Effect.scoped(Effect.flatMap(open, send))
-  const list = (
-    what: "tools" | "resources",
-    page: (session: McpSession) => Effect.Effect<McpPage, McpSessionError>,
-    cursor: string | undefined
-  ): Effect.Effect<McpPage, McpSessionError> =>
-    Effect.suspend(() => {
-      const items = live() === undefined && cursor === undefined ? offer()?.[what] : undefined
-      return items === undefined ? request(page) : Effect.succeed({ items, nextCursor: undefined })
-    })
+  const list =
+    (what: "tools" | "resources", method: "listTools" | "listResources"): McpSession["listTools"] =>
+    (cursor) =>
+      Effect.suspend(() => {
+        const items = live() === undefined && cursor === undefined ? offer()?.[what] : undefined
+        if (items !== undefined) return Effect.succeed({ items, nextCursor: undefined })
+        return request((session) => session[method](cursor))
+      })
   return {
     info,
-    listTools: (cursor) => list("tools", (session) => session.listTools(cursor), cursor),
-    listResources: (cursor) => list("resources", (session) => session.listResources(cursor), cursor),
+    listTools: list("tools", "listTools"),
+    listResources: list("resources", "listResources"),
     readResource: (uri) => request((session) => session.readResource(uri)),
     callTool: (tool, params, options) => request((session) => session.callTool(tool, params, options)),
     request: (method, params) =>
