@@ -18,7 +18,7 @@ import * as SocketIoClient from "../src/adapters/socketio/client/SocketIoClient.
 import * as RelayServer from "../src/adapters/socketio/RelayServer.ts"
 import { parseComputerConfig } from "../src/domain/config/parseConfig.ts"
 import { makeRuleDecider } from "../src/domain/policy/decideByRules.ts"
-import type { Rule } from "../src/domain/policy/Rule.ts"
+import type { Rule } from "../src/domain/policy/parseRules.ts"
 import { computerLayer } from "../src/main/layers/computerLayer.ts"
 import { AuditLog } from "../src/application/ports/AuditLog.ts"
 

@@ -10,3 +10,15 @@ export const definedOnly = <T extends object>(members: T): DefinedOnly<T> =>
 /** True when both arrays hold the same items in the same order, compared by identity. */
 export const isShallowEqual = (one: ReadonlyArray<unknown>, other: ReadonlyArray<unknown>): boolean =>
   one.length === other.length && one.every((item, index) => item === other[index])
+
+/** Makes a function that computes the result for each object once, with the first further arguments. */
+export const computeOnce = <K extends object, Args extends ReadonlyArray<unknown>, A extends object | string>(
+  compute: (key: K, ...args: Args) => A
+) => {
+  const known = new WeakMap<K, A>()
+  return (key: K, ...args: Args): A => {
+    const result = known.get(key) ?? compute(key, ...args)
+    known.set(key, result)
+    return result
+  }
+}

@@ -1,6 +1,6 @@
 import { Layer, Result } from "effect"
 import { ApprovalStore, ApprovalsUnavailable } from "../../application/ports/approvals/ApprovalStore.ts"
-import { noApprovals, storedApprovalsCodec } from "../../domain/approvals/StoredApprovals.ts"
+import { noApprovals, storedApprovalsCodec } from "../../domain/approvals/standingApprovals.ts"
 import { makeOwnerOnlyStore } from "../credentials/OwnerOnlyStore.ts"
 
 /** Maximum file size in bytes: enough for the definitions of a thousand tools. */

@@ -188,36 +188,31 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
 
 /** Events that wait for a write. Those beyond the bounds are lost, and counted. */
 const makeAuditQueue = (maxQueued: number) => {
-  let events: Array<AuditEvent> = []
+  const events: Array<AuditEvent> = []
   let bytes = 0
   let lost = 0
   return {
     /** Adds an event; false when it is lost. */
     add: (event: AuditEvent): boolean => {
       const size = queuedBytesOf(event)
-      if (events.length >= maxQueued || bytes + size > maxQueuedBytes) {
-        lost += 1
-        return false
-      }
+      const isLost = events.length >= maxQueued || bytes + size > maxQueuedBytes
+      lost += isLost ? 1 : 0
+      if (isLost) return false
       bytes += size
       events.push(event)
       return true
     },
     /** Removes the events of the next write. */
     takeBatch: (): ReadonlyArray<AuditEvent> => {
-      let count = 0
       let taken = 0
-      for (const event of events) {
-        if (count === batch.events || taken > batch.bytes) break
-        count += 1
+      const end = events.findIndex((event, index) => {
+        if (index === batch.events || taken > batch.bytes) return true
         taken += queuedBytesOf(event)
-      }
+        return false
+      })
       bytes -= taken
-      const [first, rest] = [events.slice(0, count), events.slice(count)]
-      events = rest
-      return first
+      return events.splice(0, end < 0 ? events.length : end)
     },
-    /** Counts events that could not be written. */
     lose: (count: number): void => void (lost += count),
     length: () => events.length,
     lostCount: () => lost

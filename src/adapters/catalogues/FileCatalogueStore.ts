@@ -24,13 +24,8 @@ const removeOldest = async (folder: string) => {
     names.map(async (name) => {
       const path = join(folder, name)
       // Another process may have removed it.
-      return {
-        path,
-        writtenAt: await stat(path).then(
-          ({ mtimeMs }) => mtimeMs,
-          () => 0
-        )
-      }
+      const found = await stat(path).catch(() => undefined)
+      return { path, writtenAt: found?.mtimeMs ?? 0 }
     })
   )
   const oldest = files.sort((one, other) => one.writtenAt - other.writtenAt).slice(0, names.length - maxFiles)

@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
-import { noApprovals, type StoredApprovals } from "../../domain/approvals/StoredApprovals.ts"
+import { noApprovals, type StoredApprovals } from "../../domain/approvals/standingApprovals.ts"
 
 /** Keeps approvals until the process ends, for tests and for several Computers of one process. */
 export const layer: Layer.Layer<ApprovalStore> = Layer.sync(ApprovalStore, () => {

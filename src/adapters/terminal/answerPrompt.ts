@@ -1,6 +1,6 @@
 import { Effect, Option, Result } from "effect"
 import type { Question } from "../../domain/approvals/Approval.ts"
-import { fieldFormatProblem } from "../../domain/approvals/answerFormats.ts"
+import { fieldFormatProblem } from "../../domain/approvals/approvalsState.ts"
 import { isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import { type FormField, formOfSchema } from "../../domain/schemas/schemaForm.ts"

@@ -29,12 +29,11 @@ export const makeChangeNotifier = Effect.fnUntraced(function* <Part extends stri
     }
     active.delete(part)
   })
-  const schedule = (part: Part): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      if (active.has(part) || !isDue(part)) return Effect.void
-      active.add(part)
-      return Effect.asVoid(FiberSet.run(fibers, drain(part)))
-    })
+  const schedule = Effect.fnUntraced(function* (part: Part) {
+    if (active.has(part) || !isDue(part)) return
+    active.add(part)
+    yield* FiberSet.run(fibers, drain(part))
+  })
 
   return {
     /** Notifies of parts whose fingerprints differ from the last notification. */

@@ -1,12 +1,10 @@
 import { Context, Deferred, Effect, Layer, type Scope, Semaphore, type Stream } from "effect"
-import type { Setup, Variables } from "../../domain/config/Setup.ts"
+import type { Setup } from "../../domain/config/Setup.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../domain/approvals/Approval.ts"
 import type { Grant } from "../../domain/approvals/standingApprovals.ts"
 import type { ProtocolError } from "../../domain/model/ProtocolError.ts"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
-import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import { toBlobError } from "../../domain/skills/skillErrors.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
 import type { JoinFailed, MemberOptions, OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
@@ -15,48 +13,30 @@ import type { Policy } from "../ports/approvals/Policy.ts"
 import type { AuditLog } from "../ports/AuditLog.ts"
 import type { SchemaValidator } from "../ports/SchemaValidator.ts"
 import type { McpConnector } from "../ports/McpSession.ts"
-import { ServerOutput } from "../ports/mcp/ServerOutput.ts"
 import type { TransportClient } from "../ports/Transport.ts"
-import { makeApprovalRequests } from "./office/approvalRequests.ts"
-import { makeApprovals } from "./approvals/Approvals.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
-import { makeBlobs } from "./content/Blobs.ts"
-import { type DesktopQuery, makeDesktop } from "./content/Desktop.ts"
-import { makeDocuments } from "./content/Documents.ts"
-import { makeSkills, type SkillFolders } from "./content/Skills.ts"
-import { makeUploads, type UploadOptions } from "./content/Uploads.ts"
+import type { DesktopQuery } from "./content/Desktop.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
 import type { ServerStates } from "./servers/ServersSnapshot.ts"
-import { makeInspector } from "./office/Inspector.ts"
-import { makeCallers } from "./office/callers.ts"
-import { makeOfficeReporter } from "./office/officeReporter.ts"
-import { featuresOf, makeServerOutputs, type ComputerOperatorAccess } from "./office/operatorAccess.ts"
-import { makeComputerRequestHandler } from "./office/computerRequestHandler.ts"
 import {
   type AlreadyJoined,
   makeOfficeConnection,
   type JoinOptions,
+  type OfficeConnection,
   type OfficeStatus
 } from "./office/OfficeConnection.ts"
-import { makeSecrets, redactLogs } from "./inputs/Secrets.ts"
-import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSupervisor.ts"
+import { featuresOf } from "./office/operatorAccess.ts"
+import { type ComputerServices, type ComputerServicesOptions, makeComputerServices } from "./office/computerServices.ts"
+import { makeComputerRequestHandler } from "./office/computerRequestHandler.ts"
+import type { ServerCommands } from "./servers/ServerSupervisor.ts"
 import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 import type { ExplainRequest } from "./calls/CallConsent.ts"
-import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
+import type { LocalCall, ToolCallRecord } from "./calls/ToolCalls.ts"
 import type { ComputerName } from "../../domain/model/ids.ts"
 
-export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" | "features"> {
+export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" | "features">, ComputerServicesOptions {
   /** The office to join before the servers start; without it the Computer stays outside until `join`. */
   readonly office?: string
-  readonly config: ComputerConfig
-  /** Values of the `${name}` placeholders in server parameters. */
-  readonly variables?: Variables
-  /** Where Agents of the protocol 0.4 may put files, by the `LandingFolder` of the context; without it they may not. */
-  readonly uploads?: UploadOptions
-  /** Folders with skills. Skills need the port `SkillFiles` of the context, also those of MCP servers. */
-  readonly skills?: SkillFolders
-  /** What the operators of the Server may see and do here. */
-  readonly operators?: ComputerOperatorAccess
   /** Runs before the servers start and after the join of `office`, for example to prompt for inputs. */
   readonly prepare?: Effect.Effect<void>
 }
@@ -64,7 +44,9 @@ export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" |
 /** What a Computer needs. The last four decide what runs, or keep what was decided: each has a layer that does nothing. */
 type ComputerPorts = TransportClient | McpConnector | Inputs | Policy | SchemaValidator | ApprovalStore | AuditLog
 
-interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure" | "restart" | "start" | "stop"> {
+interface ComputerShape extends Omit<ServerCommands, "setNaming"> {
+  /** The current states of the MCP servers, then every change. */
+  readonly changes: Stream.Stream<ServerStates>
   /** Every configured MCP server and its state. */
   readonly servers: Effect.Effect<ServerStates>
   /** The exposed tools, and the hidden ones with reasons. */
@@ -128,69 +110,14 @@ const makeOfficeUpdates = (computer: ComputerName, member: () => OfficeMember | 
   }
 }
 
-type Connection = Effect.Success<ReturnType<typeof makeOfficeConnection>>
 type OfficeUpdates = ReturnType<typeof makeOfficeUpdates>
 
-/** Makes what serves the requests of an office and of the owner. The servers start once `mayStart` completes. */
-const makeServices = Effect.fnUntraced(function* (
-  { config, name, operators = {}, skills: folders = {}, uploads, variables = {} }: ComputerOptions,
-  connection: Connection,
-  notify: OfficeUpdates["notify"],
-  mayStart: Effect.Effect<void>
-) {
-  const { approvers } = yield* ComputerSettings
-  const secrets = makeSecrets()
-  const withRedactedLogs = redactLogs(secrets)
-  const outputs = makeServerOutputs(secrets, operators)
-  const servers = yield* makeServerSupervisor({ config, variables }, secrets, notify, mayStart, name).pipe(
-    Effect.provideService(ServerOutput, outputs.record),
-    withRedactedLogs
-  )
-  const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
-  const ownApprovals = yield* withRedactedLogs(makeApprovals(name))
-  const reporter = makeOfficeReporter(connection.member)
-  const calls = yield* withRedactedLogs(
-    makeToolCalls({
-      approvals: ownApprovals,
-      computer: name,
-      currentOffice: connection.place,
-      reporter,
-      secrets,
-      servers
-    })
-  )
-  const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
-  const skills = yield* withRedactedLogs(makeSkills({ servers, folders, notify }))
-  const readSkill = (skill: string, relPath: string) =>
-    Effect.mapError(skills.read({ name: skill, relPath }), toBlobError)
-  return {
-    name,
-    withRedactedLogs,
-    servers,
-    calls,
-    ownApprovals,
-    approvals: yield* makeApprovalRequests(ownApprovals, calls.tasks),
-    callers: makeCallers(ownApprovals.forgetAgent),
-    desktop: yield* makeDesktop(servers, recentServers),
-    documents: yield* makeDocuments(servers, recentServers),
-    skills,
-    blobs: makeBlobs({ computer: name, readSkill }),
-    uploads: yield* makeUploads(uploads),
-    isExplained: operators.calls === true || approvers.includes("page"),
-    inspector
-  }
-})
-
-type Services = Effect.Success<ReturnType<typeof makeServices>>
-
-/** Makes the joining and leaving of offices. */
 const makeMembership = Effect.fnUntraced(function* (
-  services: Services,
-  connection: Connection,
+  services: ComputerServices,
+  connection: OfficeConnection,
   updates: OfficeUpdates
 ) {
   const { blobs, callers, calls, servers, uploads, withRedactedLogs } = services
-  /** Ends the work for the Agent of the office. */
   const endRequests = Effect.andThen(Effect.sync(callers.forgetAll), Effect.andThen(calls.reset, uploads.reset))
 
   /** A join waits for a leave, whose end would end the work for the next office. */
@@ -231,7 +158,7 @@ const make = Effect.fnUntraced(function* (
   const connection = yield* makeOfficeConnection({ ...options, features: featuresOf(operators, approvers) })
   const updates = makeOfficeUpdates(name, connection.member)
   const mayStart = yield* Deferred.make<void>()
-  const services = yield* makeServices(options, connection, updates.notify, Deferred.await(mayStart))
+  const services = yield* makeComputerServices(options, connection, updates.notify, Deferred.await(mayStart))
   const { callers, calls, desktop, ownApprovals: approvals, servers, withRedactedLogs } = services
   const { join, leave } = yield* makeMembership(services, connection, updates)
 

@@ -1,6 +1,6 @@
 import { Context, Duration, Effect } from "effect"
 import type { Approval, ApprovalAnswer, Question } from "../../domain/approvals/Approval.ts"
-import type { Lifecycle } from "../../domain/config/lifecycle.ts"
+import type { Lifecycle } from "../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { InputAnswer } from "../../domain/model/InputRequest.ts"
 import type { DocumentLocation } from "../../domain/model/messages/requests.ts"

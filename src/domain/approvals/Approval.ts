@@ -84,14 +84,8 @@ export const parseAnswerErrors = (message: string): ReadonlyMap<string, string> 
 
 /** The answer of the user to a question, as an approver gives it. */
 export const fromInputAnswer = (answer: InputAnswer): ApprovalAnswer => {
-  switch (answer.action) {
-    case "accept":
-      return { action: "allow", scope: "once", ...definedOnly({ content: answer.content }) }
-    case "decline":
-      return { action: "deny" }
-    case "cancel":
-      return answer
-  }
+  if (answer.action !== "accept") return { action: answer.action === "decline" ? "deny" : "cancel" }
+  return { action: "allow", scope: "once", ...definedOnly({ content: answer.content }) }
 }
 
 /** The answer to a question that the MCP server receives. */
@@ -127,24 +121,16 @@ export interface DecidedApproval {
 export const toDecision = (answer: ApprovalAnswer, by: string, at: number): ApprovalDecision => {
   if (answer.action === "cancel") return { state: "denied", by, at }
   if (answer.action === "deny") return { state: "denied", by, at, ...definedOnly({ reason: answer.reason }) }
-  return answer.scope === "once"
-    ? { state: "allowed", by, at, scope: "once" }
-    : { state: "allowed", by, at, scope: "tool", ...(answer.until !== undefined && { until: answer.until }) }
+  const until = answer.scope === "tool" ? answer.until : undefined
+  return { state: "allowed", by, at, scope: answer.scope, ...definedOnly({ until }) }
 }
 
 /** Formats a decision about a call, or a question, for people: `allowed by operator:ann`, `answered by terminal`. */
 export const formatDecision = (decision: ApprovalDecision, { input }: Pick<Approval, "input"> = {}): string => {
   const isQuestion = input !== undefined
-  switch (decision.state) {
-    case "allowed":
-      return `${isQuestion ? "answered" : "allowed"} by ${decision.by}`
-    case "denied": {
-      const reason = decision.reason === undefined ? "" : `: ${decision.reason}`
-      return `${isQuestion ? "declined" : "denied"} by ${decision.by}${reason}`
-    }
-    case "expired":
-      return isQuestion ? "expired: no answer came in time" : "expired: no approver answered in time"
-    case "cancelled":
-      return "ended before a decision: the call was cancelled"
-  }
+  if (decision.state === "cancelled") return "ended before a decision: the call was cancelled"
+  if (decision.state === "expired") return `expired: no ${isQuestion ? "answer came" : "approver answered"} in time`
+  if (decision.state === "allowed") return `${isQuestion ? "answered" : "allowed"} by ${decision.by}`
+  const reason = decision.reason === undefined ? "" : `: ${decision.reason}`
+  return `${isQuestion ? "declined" : "denied"} by ${decision.by}${reason}`
 }

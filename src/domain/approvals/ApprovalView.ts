@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { isJsonObject, JsonObject } from "../json.ts"
+import { JsonObject } from "../json.ts"
 import { type InputRequest, toExactRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "./Approval.ts"
@@ -91,15 +91,13 @@ export const AnswerFields = {
   content: Optional(JsonObject)
 }
 
-type AnswerMessage = {
-  readonly action: "allow" | "deny" | "cancel"
-  readonly scope?: "once" | "tool"
-  readonly until?: number
-  readonly reason?: string
-  readonly content?: JsonObject
-}
-
-export const toAnswer = ({ action, content, reason, scope, until }: AnswerMessage): ApprovalAnswer => {
+export const toAnswer = ({
+  action,
+  content,
+  reason,
+  scope,
+  until
+}: Schema.Struct.Type<typeof AnswerFields>): ApprovalAnswer => {
   if (action === "cancel") return { action }
   if (action === "deny") return { action, ...definedOnly({ reason }) }
   return scope === "tool"
@@ -107,16 +105,17 @@ export const toAnswer = ({ action, content, reason, scope, until }: AnswerMessag
     : { action, scope: "once", ...definedOnly({ content }) }
 }
 
+const truncate = (text: string, maxLength: number): string =>
+  text.length <= maxLength ? text : `${text.slice(0, maxLength).toWellFormed()}…`
+
 /** Formats arguments as indented JSON of at most this many characters. */
 const formatArguments = (params: JsonObject, maxLength: number): string => {
   // Indenting a huge value would take long, and only its start is shown.
   const compact = JSON.stringify(params)
-  if (compact.length > maxLength) return `${compact.slice(0, maxLength).toWellFormed()}…`
-  const text = JSON.stringify(params, null, 2)
-  return text.length <= maxLength ? text : `${text.slice(0, maxLength).toWellFormed()}…`
+  return truncate(compact.length > maxLength ? compact : JSON.stringify(params, null, 2), maxLength)
 }
 
-const bounded = (text: string): string => (text.length <= 8192 ? text : `${text.slice(0, 8191).toWellFormed()}…`)
+const bounded = (text: string): string => (text.length <= 8192 ? text : truncate(text, 8191))
 
 const listInput = (input: InputRequest): typeof InputView.Type => {
   const message = input.message.slice(0, maxListedMessage).toWellFormed()
@@ -132,13 +131,11 @@ export const inputOf = ({ input }: Pick<ApprovalView, "input">): InputRequest | 
   return schema === undefined ? undefined : toExactRequest({ mode, message, schema }).request
 }
 
-type DecisionFields = Pick<ApprovalDecision, "state" | "at"> &
-  Partial<Omit<Extract<ApprovalDecision, { readonly state: "allowed" }>, "state" | "at">> & { readonly reason?: string }
-
-const decisionFields = (decision: DecisionFields | undefined) => {
+const decisionFields = (decision: ApprovalDecision | undefined) => {
   if (decision === undefined) return { state: "open" as const }
-  const { at: decidedAt, by: decidedBy, reason: denialReason, scope, state, until } = decision
-  return { state, decidedAt, ...definedOnly({ decidedBy, denialReason, scope, until }) }
+  const { at: decidedAt, state, ...how }: { readonly reason?: string } & ApprovalDecision = decision
+  const { by: decidedBy, reason: denialReason, ...scope } = "by" in how ? how : {}
+  return { state, decidedAt, ...definedOnly({ decidedBy, denialReason }), ...scope }
 }
 
 /** Makes the view of an approval, for a list or alone. */
@@ -148,28 +145,25 @@ export const toApprovalView = (
   now: number,
   kind: keyof typeof argumentsLengths
 ): ApprovalView => {
-  const { argumentsDigest, askedBy, change, computer, expiresAt, id, input, params, previousParams } = approval
-  const { reason, requestedAt, requester, server, tool } = approval
+  const { argumentsDigest, change, expiresAt, id, input, params, previousParams, reason, requestedAt } = approval
   return {
     id,
-    computer: bounded(computer),
-    server: bounded(server),
-    tool: bounded(tool),
-    requester: bounded(requester),
-    arguments: formatArguments(params, argumentsLengths[kind]),
     argumentsDigest,
-    askedBy: bounded(askedBy),
     requestedAt,
+    computer: bounded(approval.computer),
+    server: bounded(approval.server),
+    tool: bounded(approval.tool),
+    requester: bounded(approval.requester),
+    askedBy: bounded(approval.askedBy),
+    arguments: formatArguments(params, argumentsLengths[kind]),
     expiresIn: decision === undefined ? Math.max(0, expiresAt - now) : 0,
     ...decisionFields(decision),
     ...definedOnly({
       change,
       input: input === undefined || kind === "one" ? input : listInput(input),
-      reason: reason === undefined ? undefined : bounded(reason),
+      reason: reason && bounded(reason),
       previousArguments:
-        kind === "one" && isJsonObject(previousParams)
-          ? formatArguments(previousParams, argumentsLengths.one)
-          : undefined
+        kind === "one" && previousParams ? formatArguments(previousParams, argumentsLengths.one) : undefined
     })
   }
 }

@@ -73,16 +73,9 @@ const distinguished = (kind: "agent" | "client", name: string): string =>
  * identity: compare callers.
  */
 export const callerName = (caller: Caller): string => {
-  switch (caller._tag) {
-    case "Owner":
-      return "owner"
-    case "Operator":
-      return operatorName(caller.subject)
-    case "Local":
-      return distinguished("client", caller.name)
-    case "Agent":
-      return distinguished("agent", caller.name)
-  }
+  if (caller._tag === "Owner") return "owner"
+  if (caller._tag === "Operator") return operatorName(caller.subject)
+  return distinguished(caller._tag === "Local" ? "client" : "agent", caller.name)
 }
 
 export const isInOffice = (caller: Caller): caller is OfficeCaller =>
@@ -103,6 +96,5 @@ export type Approver =
 
 export const approverName = (approver: Approver): string => {
   if (approver._tag !== "agent") return approver.name
-  const { caller } = approver
-  return caller._tag === "Agent" ? `agent ${caller.name}` : callerName(caller)
+  return approver.caller._tag === "Agent" ? `agent ${approver.caller.name}` : callerName(approver.caller)
 }

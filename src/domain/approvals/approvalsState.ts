@@ -1,4 +1,4 @@
-import { findRoundedIntegers, type JsonObject, roundedIntegersProblem } from "../json.ts"
+import { findRoundedIntegers, type JsonObject, roundedIntegersProblem, asObject } from "../json.ts"
 import type { InputRequest } from "../model/InputRequest.ts"
 import { badRequest, conflict, notFound, type ProtocolError } from "../model/ProtocolError.ts"
 import { definedOnly } from "../objects.ts"
@@ -14,10 +14,29 @@ import {
   maxContentLength,
   toDecision
 } from "./Approval.ts"
-import { answerFormatProblems } from "./answerFormats.ts"
-import { type Approver, approverName, type Caller } from "./Caller.ts"
-import { addStandingApproval, coversCall, isExpired, isOfAgent } from "./standingApprovals.ts"
-import type { StoredApprovals } from "./StoredApprovals.ts"
+import { type Approver, approverName } from "./Caller.ts"
+import { addStandingApproval, coversCall, isExpired, isOfAgent, type StoredApprovals } from "./standingApprovals.ts"
+
+/** The formats of the fields of a question (MCP, elicitation). In other schemas a format is only an annotation. */
+const formats: { readonly [format: string]: (text: string) => boolean } = {
+  email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
+  uri: (text) => /^[a-z][a-z0-9+.-]*:\S+$/i.test(text),
+  date: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)),
+  "date-time": (text) => /^\d{4}-\d\d-\d\d[Tt ]\d/.test(text) && !Number.isNaN(Date.parse(text))
+}
+
+/** The reason why the value of a field does not have the format that its question asks for, if it does not. */
+export const fieldFormatProblem = ({ format }: JsonObject, value: unknown): string | undefined => {
+  if (typeof format !== "string" || typeof value !== "string" || !Object.hasOwn(formats, format)) return undefined
+  return formats[format]?.(value) === true ? undefined : `must match format "${format}"`
+}
+
+/** The fields of an answer with a wrong format, each with the reason. */
+export const answerFormatProblems = (schema: JsonObject, content: JsonObject): ReadonlyArray<string> =>
+  Object.entries(asObject(schema["properties"])).flatMap(([name, field]) => {
+    const problem = fieldFormatProblem(asObject(field), content[name])
+    return problem === undefined ? [] : [`/${name}: ${problem}`]
+  })
 
 /** Decided approvals that are kept, the latest ones, to tell a late approver who decided. */
 const maxDecided = 100
@@ -33,12 +52,10 @@ export interface PendingApproval {
   readonly definition: PinnedDefinition
 }
 
-/** The last approved call of a tool. */
 interface ApprovedCall {
   readonly server: string
   readonly originalName: string
-  readonly previousParams: JsonObject
-  readonly previousCaller: Caller
+  readonly previous: Required<Pick<Approval, "previousParams" | "previousCaller">>
 }
 
 /** The approvals of a Computer, and what earlier ones leave behind. The oldest ones are first. */
@@ -87,11 +104,9 @@ export const findDecided = ({ decided }: Pick<ApprovalsState, "decided">, id: st
 /** The last approved call of a tool, for the next approval of it. */
 export const previousCallOf = (
   { approvedCalls }: Pick<ApprovalsState, "approvedCalls">,
-  tool: Pick<ApprovedCall, "server" | "originalName">
-): Partial<Pick<ApprovedCall, "previousParams" | "previousCaller">> => {
-  const call = approvedCalls.find((one) => one.server === tool.server && one.originalName === tool.originalName)
-  return call === undefined ? {} : { previousParams: call.previousParams, previousCaller: call.previousCaller }
-}
+  { originalName, server }: Omit<ApprovedCall, "previous">
+): Partial<ApprovedCall["previous"]> =>
+  approvedCalls.find((one) => one.server === server && one.originalName === originalName)?.previous ?? {}
 
 export const withoutAgentApprovals = (stored: StoredApprovals): StoredApprovals => ({
   ...stored,
@@ -109,9 +124,8 @@ export const elicitationProblem = (elicitation: InputRequest, answer: ApprovalAn
     return `The content of an answer has at most ${maxContentLength} characters`
   }
   const rounded = findRoundedIntegers(content).map((pointer) => `${pointer}: ${roundedIntegersProblem}`)
-  if (rounded.length > 0) return formatAnswerErrors(rounded)
-  const formatProblems = answerFormatProblems(elicitation.schema, content)
-  return formatProblems.length > 0 ? formatAnswerErrors(formatProblems) : undefined
+  const problems = rounded.length > 0 ? rounded : answerFormatProblems(elicitation.schema, content)
+  return problems.length > 0 ? formatAnswerErrors(problems) : undefined
 }
 
 /** Ends open approvals with one decision. */
@@ -140,7 +154,7 @@ const remember = (
   const pins = addPin(state.stored.pins, { server, tool: originalName, digest, definition, at, by })
   const others = state.approvedCalls.filter((one) => one.server !== server || one.originalName !== originalName)
   const isLarge = JSON.stringify(previousParams).length > maxApprovedLength
-  const approvedCall = { server, originalName, previousParams, previousCaller }
+  const approvedCall = { server, originalName, previous: { previousParams, previousCaller } }
   return {
     ...state,
     stored: { ...state.stored, pins },
@@ -156,9 +170,8 @@ const toStandingApproval = ({ approval }: PendingApproval, { answer, approver, a
   const { id, line, office, server, tool, toolDigest } = approval
   // A task may be held by a later membership than the one that called.
   const caller = approver._tag === "agent" ? approver.caller : approval.caller
-  const by = approverName(approver)
-  const optional = definedOnly({ office, line, until: answer.until })
-  return { id, server, tool, toolDigest, caller, by, approver: approver._tag, at, ...optional }
+  const given = { by: approverName(approver), approver: approver._tag, at, caller }
+  return { id, server, tool, toolDigest, ...given, ...definedOnly({ office, line, until: answer.until }) }
 }
 
 /** Ends an approval of a call that is allowed, with those that a standing approval covers. */
@@ -214,9 +227,9 @@ export const transitionApprovals = (state: ApprovalsState, event: ApprovalsEvent
     case "Requested":
       return [{ ...state, open: [...state.open, event.request] }, []]
     case "Extended": {
-      const extend = (one: PendingApproval): PendingApproval =>
-        one === open ? { ...one, approval: { ...one.approval, expiresAt: event.expiresAt } } : one
-      return [open === undefined ? state : { ...state, open: state.open.map(extend) }, []]
+      if (open === undefined) return [state, []]
+      const extended = { ...open, approval: { ...open.approval, expiresAt: event.expiresAt } }
+      return [{ ...state, open: state.open.with(state.open.indexOf(open), extended) }, []]
     }
     case "Answered":
       return takeAnswer(state, open, event)

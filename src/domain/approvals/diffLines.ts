@@ -77,33 +77,27 @@ export interface DiffPart {
   readonly count: number
 }
 
-const toPart = (kind: DiffLine["kind"], texts: ReadonlyArray<string>): DiffPart => ({
+const toPart = (kind: DiffLine["kind"], lines: ReadonlyArray<DiffLine>): DiffPart => ({
   kind,
-  text: texts.join("\n"),
-  count: texts.length
+  text: lines.map(({ text }) => text).join("\n"),
+  count: lines.length
 })
-
-const partsOf = (texts: ReadonlyArray<string>, before: number, after: number): ReadonlyArray<DiffPart> => {
-  const count = texts.length - before - after
-  // The count of one line would take the place of that line.
-  if (count < 2) return [toPart("same", texts)]
-  const first = toPart("same", texts.slice(0, before))
-  const last = toPart("same", texts.slice(texts.length - after))
-  return [first, { kind: "omitted" as const, text: "", count }, last].filter((part) => part.count > 0)
-}
 
 /** Joins adjacent lines of one kind, and leaves out unchanged lines that are far from a change. */
 export const groupDiff = (lines: ReadonlyArray<DiffLine>): ReadonlyArray<DiffPart> => {
   const parts: Array<DiffPart> = []
-  for (let start = 0; start < lines.length; ) {
+  for (let start = 0, end = 0; start < lines.length; start = end) {
     const kind = lines[start]?.kind ?? "same"
-    let end = start + 1
     while (end < lines.length && lines[end]?.kind === kind) end++
-    const texts = lines.slice(start, end).map(({ text }) => text)
+    const run = lines.slice(start, end)
     const [before, after] = [start === 0 ? 0 : contextLines, end === lines.length ? 0 : contextLines]
-    if (kind === "same") parts.push(...partsOf(texts, before, after))
-    else parts.push(toPart(kind, texts))
-    start = end
+    const count = run.length - before - after
+    // The count of one line would take the place of that line.
+    if (kind !== "same" || count < 2) parts.push(toPart(kind, run))
+    else {
+      const last = toPart(kind, run.slice(run.length - after))
+      parts.push(toPart(kind, run.slice(0, before)), { kind: "omitted", text: "", count }, last)
+    }
   }
-  return parts
+  return parts.filter(({ count }) => count > 0)
 }

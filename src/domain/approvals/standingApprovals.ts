@@ -1,4 +1,61 @@
-import { type Approver, type Caller, isInOffice, isSameCaller } from "./Caller.ts"
+import { type Approver, Caller, isInOffice, isSameCaller } from "./Caller.ts"
+import { Schema } from "effect"
+import { makeCodec } from "../validation.ts"
+import { maxPartLength, maxPins } from "../tools/toolPins.ts"
+
+// MCP servers, the Server and programs choose names: one that the codec rejects would keep all approvals from the file.
+const Text = Schema.String
+const Optional = Schema.optionalKey
+
+const StoredGrant = Schema.Struct({
+  id: Text,
+  /** Missing for calls from outside an office. */
+  office: Optional(Text),
+  line: Optional(Text),
+  server: Text,
+  /** The exposed name of the tool when it was allowed. */
+  tool: Text,
+  /** The allowance ends when the tool changes. */
+  toolDigest: Text,
+  /** Milliseconds of the epoch; missing for an allowance without an end. */
+  until: Optional(Schema.Finite),
+  by: Text,
+  /** The kind of approver that gave it, and the caller of the call that it decided; missing in files of earlier versions. */
+  approver: Optional(Schema.Literals(["owner", "page", "agent"])),
+  caller: Optional(Caller),
+  at: Schema.Finite
+})
+
+/** A lasting allowance: calls of this tool in this office run without a question. */
+export interface Grant extends Schema.Schema.Type<typeof StoredGrant> {}
+
+/** Grants of a Computer. The oldest ones are dropped first. */
+export const maxStandingApprovals = 1000
+
+const Part = Schema.String.check(Schema.isMaxLength(maxPartLength + 100))
+
+const StoredPin = Schema.Struct({
+  server: Text,
+  tool: Text,
+  digest: Text,
+  definition: Schema.Struct({ name: Part, description: Part, schema: Part, annotations: Part, server: Part }),
+  at: Schema.Finite,
+  by: Text
+})
+
+const Stored = Schema.Struct({
+  /** The oldest one first, as the pins. */
+  grants: Schema.Array(StoredGrant).check(Schema.isMaxLength(maxStandingApprovals)),
+  pins: Schema.Array(StoredPin).check(Schema.isMaxLength(maxPins))
+})
+
+/** What a Computer keeps about approvals between its runs. */
+export interface StoredApprovals extends Schema.Schema.Type<typeof Stored> {}
+
+/** The approvals of one Computer in a file. */
+export const storedApprovalsCodec = makeCodec(Stored)
+
+export const noApprovals: StoredApprovals = { grants: [], pins: [] }
 
 /** An office: offices of one id on different protocol lines are different ones. */
 export interface CallPlace {
@@ -6,17 +63,11 @@ export interface CallPlace {
   readonly line: string
 }
 
-const isSamePlace = (one: Partial<CallPlace> | undefined, other: Partial<CallPlace> | undefined): boolean =>
-  one?.office === other?.office && one?.line === other?.line
-
 /** A call of a tool that a grant may cover. */
 export interface GrantedCall extends Partial<CallPlace> {
   readonly toolDigest: string
   readonly caller: Caller
 }
-
-const isFromOffice = ({ caller, office }: Pick<Grant, "caller" | "office">): boolean =>
-  caller === undefined ? office !== undefined : isInOffice(caller)
 
 /**
  * The kind of approver that gave a grant. Files of earlier versions tell it by the name: an Agent could choose no other
@@ -29,12 +80,13 @@ const approverOf = ({ approver, by }: Grant): Approver["_tag"] =>
  * True when a grant covers a call: of the same tool in the same office, and from there or from outside as the call that it was
  * given for. That of an Agent covers its calls only.
  */
-export const coversCall = (grant: Grant, call: GrantedCall): boolean =>
-  grant.toolDigest === call.toolDigest &&
-  isSamePlace(grant, call) &&
-  (approverOf(grant) === "agent"
-    ? grant.caller !== undefined && isSameCaller(grant.caller, call.caller)
-    : isFromOffice(grant) === isInOffice(call.caller))
+export const coversCall = (grant: Grant, call: GrantedCall): boolean => {
+  const { caller, line, office, toolDigest } = grant
+  if (toolDigest !== call.toolDigest || office !== call.office || line !== call.line) return false
+  if (approverOf(grant) === "agent") return caller !== undefined && isSameCaller(caller, call.caller)
+  const isFromOffice = caller === undefined ? office !== undefined : isInOffice(caller)
+  return isFromOffice === isInOffice(call.caller)
+}
 
 /** True for a grant of one membership of an Agent, which ends with it and is not stored. */
 export const isOfAgent = (grant: Grant): boolean => approverOf(grant) === "agent"
@@ -44,29 +96,6 @@ export const isInForce = (grant: Grant, approvers: ReadonlyArray<string>): boole
   const approver = approverOf(grant)
   return approver === "owner" || approvers.includes(approver)
 }
-
-/** A lasting allowance: calls of this tool in this office run without a question. */
-export interface Grant {
-  readonly id: string
-  /** Missing for calls from outside an office. */
-  readonly office?: string
-  readonly line?: string
-  readonly server: string
-  /** The exposed name of the tool when it was allowed. */
-  readonly tool: string
-  /** The allowance ends when the tool changes. */
-  readonly toolDigest: string
-  /** Milliseconds of the epoch; missing for an allowance without an end. */
-  readonly until?: number
-  readonly by: string
-  /** The kind of approver that gave it, and the caller of the call that it decided; missing in files of earlier versions. */
-  readonly approver?: Approver["_tag"]
-  readonly caller?: Caller
-  readonly at: number
-}
-
-/** Grants of a Computer. The oldest ones are dropped first. */
-export const maxStandingApprovals = 1000
 
 export const isExpired = ({ until }: Pick<Grant, "until">, now: number): boolean => until !== undefined && until <= now
 

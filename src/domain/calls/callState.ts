@@ -93,8 +93,8 @@ const resume = ({ deadline, pausedAt, ...times }: CallTimes, at: number, used: n
   extensionLeft: times.extensionLeft - used
 })
 
-const wait = (state: CallState, at: number): Extract<CallCommand, { _tag: "Wait" }> => ({
-  _tag: "Wait",
+const wait = (state: CallState, at: number) => ({
+  _tag: "Wait" as const,
   limit: waitLimit(timeLeft(state, at)),
   extension: Math.max(0, Math.min(state.times.approvalTimeout, state.times.extensionLeft))
 })

@@ -3,16 +3,46 @@ import type { CallStatus } from "../model/CallStatus.ts"
 import { taskRetention } from "../model/messages/tasks.ts"
 import { badRequest, notFound, ProtocolError } from "../model/ProtocolError.ts"
 import type { ToolResult } from "../model/ToolResult.ts"
-import { estimateSize, findSurplus } from "./keptResults.ts"
 import type { RequestId } from "../model/ids.ts"
+import { maxJsonDepth } from "../json.ts"
+
+/** A call whose result a Computer keeps for a while after its end. */
+export interface KeptResult {
+  readonly isRunning: boolean
+  /** Start of a running call, end of another one, in milliseconds of the epoch. */
+  readonly updatedAt: number
+  /** Approximate size of the result in characters; 0 while the call runs. */
+  readonly size: number
+}
+
+/** Counts the characters of all strings in a result: they make up nearly all of its size. */
+export const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
+  if (typeof value === "string") return value.length
+  if (typeof value !== "object" || value === null || depth === 0) return 8
+  return Object.values(value).reduce<number>((sum, member) => sum + estimateSize(member, depth - 1), 0)
+}
+
+/** Keys of results that were kept long enough, and of surplus ones, the first ones first, but of no running call. */
+export const findSurplus = (
+  results: ReadonlyMap<string, KeptResult>,
+  limits: { readonly count: number; readonly characters: number; readonly millis: number },
+  now: number
+): ReadonlyArray<string> => {
+  let count = results.size
+  let characters = [...results.values()].reduce((sum, { size }) => sum + size, 0)
+  return [...results].flatMap(([key, { isRunning, size, updatedAt }]) => {
+    const isOver = count > limits.count || characters > limits.characters || now - updatedAt >= limits.millis
+    if (isRunning || !isOver) return []
+    count--
+    characters -= size
+    return [key]
+  })
+}
 
 /** Tasks of a Computer that run. */
 const maxRunning = 64
 
 const limits = { count: 256, characters: 32 * 1024 * 1024, millis: taskRetention }
-
-const tooManyTasks = () =>
-  new ProtocolError({ code: 429, message: `The Computer runs ${maxRunning} tasks, as many as it may` })
 
 const unknownTask = () =>
   notFound(
@@ -33,14 +63,11 @@ export interface TaskState {
 }
 
 interface Task {
-  /** Identifies its call. */
   readonly fingerprint: string
-  /** The caller of its call. */
   readonly caller: OfficeCaller
   /** The latest caller that has shown the id of the task. */
   readonly holder: OfficeCaller
   readonly state: TaskState
-  /** Approximate size of the result in characters. */
   readonly size: number
 }
 
@@ -49,12 +76,7 @@ export type TasksState = ReadonlyMap<string, Task>
 
 /** What happens to the task of a key. */
 export type TasksEvent = { readonly key: string; readonly at: number } & (
-  | {
-      readonly _tag: "Started"
-      readonly caller: OfficeCaller
-      readonly tool: string
-      readonly fingerprint: string
-    }
+  | { readonly _tag: "Started"; readonly caller: OfficeCaller; readonly tool: string; readonly fingerprint: string }
   /** A caller of the name asks for the task by its id. */
   | { readonly _tag: "Requested"; readonly caller: OfficeCaller }
   | { readonly _tag: "Reported"; readonly status: CallStatus }
@@ -63,7 +85,6 @@ export type TasksEvent = { readonly key: string; readonly at: number } & (
 )
 
 export type TasksCommand =
-  /** Runs the call of a new task. */
   | { readonly _tag: "Run"; readonly state: TaskState }
   | { readonly _tag: "Show"; readonly state: TaskState }
   | { readonly _tag: "Reject"; readonly error: ProtocolError }
@@ -88,10 +109,15 @@ export const isHeldBy = (
 
 const evict = (tasks: TasksState, now: number): TasksState => {
   const kept = new Map(
-    [...tasks].map(([key, { size, state }]) => [
-      key,
-      { size, isRunning: state.state === "working", updatedAt: state.updatedAt }
-    ])
+    [...tasks].map(
+      ([
+        key,
+        {
+          size,
+          state: { state, updatedAt }
+        }
+      ]) => [key, { size, isRunning: state === "working", updatedAt }]
+    )
   )
   const surplus = new Set(findSurplus(kept, limits, now))
   return surplus.size === 0 ? tasks : new Map([...tasks].filter(([key]) => !surplus.has(key)))
@@ -107,13 +133,15 @@ const reject = (tasks: TasksState, error: ProtocolError): Transition => [tasks, 
 const start = (tasks: TasksState, event: Extract<TasksEvent, { readonly _tag: "Started" }>): Transition => {
   const { at, caller, fingerprint, key, tool } = event
   const task = tasks.get(key)
-  if (task !== undefined) {
-    return task.fingerprint === fingerprint
-      ? show(tasks, key, { ...task, holder: caller })
-      : reject(tasks, badRequest("This id was used for another call"))
-  }
+  if (task?.fingerprint === fingerprint) return show(tasks, key, { ...task, holder: caller })
+  if (task !== undefined) return reject(tasks, badRequest("This id was used for another call"))
   const running = [...tasks.values()].filter(({ state }) => state.state === "working")
-  if (running.length >= maxRunning) return reject(tasks, tooManyTasks())
+  if (running.length >= maxRunning) {
+    return reject(
+      tasks,
+      new ProtocolError({ code: 429, message: `The Computer runs ${maxRunning} tasks, as many as it may` })
+    )
+  }
   const state: TaskState = { tool, state: "working", version: 1, createdAt: at, updatedAt: at }
   const added: Task = { fingerprint, caller, holder: caller, state, size: 0 }
   return [new Map([...tasks, [key, added]]), { _tag: "Run", state }]

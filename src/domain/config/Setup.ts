@@ -26,14 +26,14 @@ export interface SetupDiff {
   readonly isReportedConfigChanged: boolean
 }
 
-export const findVariable = (
-  variables: Variables,
-  server: string,
-  name: string
-): string | Redacted.Redacted<string> | undefined => {
-  const own = Object.hasOwn(variables, server) ? (variables[server] ?? {}) : {}
-  return Object.hasOwn(own, name) ? own[name] : undefined
-}
+const memberOf = <A>(members: { readonly [name: string]: A }, name: string): A | undefined =>
+  Object.hasOwn(members, name) ? members[name] : undefined
+
+export const findVariable = (variables: Variables, server: string, name: string) =>
+  memberOf(memberOf(variables, server) ?? {}, name)
+
+export const serverConfigOf = ({ config }: Setup, name: string): ServerConfig | undefined =>
+  memberOf(config.servers, name)
 
 export const inputIdsOf = ({ parameters }: ServerConfig): ReadonlyArray<string> =>
   findPlaceholders(parameters)
@@ -62,7 +62,7 @@ export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
   const previousServers = before.config.servers
   const names = Object.keys(after.config.servers)
   const kept = Object.values(after.config.servers).flatMap((server) => {
-    const previous = Object.hasOwn(previousServers, server.name) ? previousServers[server.name] : undefined
+    const previous = serverConfigOf(before, server.name)
     if (previous === undefined) return []
     const restarts = !Equal.equals(sessionDependencies(previous, before), sessionDependencies(server, after))
     return [{ name: server.name, restarts, differs: !Equal.equals(previous, server) }]

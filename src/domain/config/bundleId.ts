@@ -18,19 +18,19 @@ const countFrame = (count: number): Uint8Array => {
   return bytes
 }
 
-const textFrame = (text: string): Frame => {
-  const bytes = encodeUtf8(text)
+const textFrame = (value: unknown): Frame => {
+  const bytes = encodeUtf8(String(value))
   return [countFrame(bytes.length), bytes]
 }
 
 const listFrame = (value: unknown): Frame => {
-  const texts = Array.isArray(value) ? value.map(String) : []
-  return [countFrame(texts.length), ...texts.flatMap(textFrame)]
+  const items: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
+  return [countFrame(items.length), ...items.flatMap(textFrame)]
 }
 
 const mapFrame = (value: unknown): Frame => {
   const entries = Object.entries(asObject(value)).toSorted(([one], [other]) => byCodePoints(one, other))
-  return [countFrame(entries.length), ...entries.flatMap((entry) => entry.flatMap((text) => textFrame(String(text))))]
+  return [countFrame(entries.length), ...entries.flat().flatMap(textFrame)]
 }
 
 /** The parts of the parameters that identify an endpoint. */

@@ -1,10 +1,25 @@
-import { Record, Schema, SchemaGetter } from "effect"
+import { Record, Schema, SchemaGetter, Duration } from "effect"
 import { JsonObject } from "../json.ts"
 import { fieldWithDefault, Identifier, maxIdentifierLength, optionalField } from "../model/fields.ts"
 import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
 import { ToolMeta } from "./toolMeta.ts"
-import { idleProblem, Lifecycle } from "./lifecycle.ts"
 import { checkBundleId, deriveBundleId } from "./bundleId.ts"
+import { parseShortDuration } from "../time/shortDuration.ts"
+
+/** When an MCP server runs: as long as its Computer, or from a request until it has been idle for a time. */
+export const lifecycles = ["eager", "lazy"] as const
+export const Lifecycle = Schema.Literals(lifecycles)
+export type Lifecycle = typeof Lifecycle.Type
+
+const maxIdle = Duration.days(7)
+
+/** Parses the time after which an idle server stops: up to a week, such as `5m`. */
+export const parseIdle = (text: string): Duration.Duration | undefined => {
+  const idle = parseShortDuration(text)
+  return idle !== undefined && Duration.isLessThanOrEqualTo(idle, maxIdle) ? idle : undefined
+}
+
+export const expectedIdle = "a time up to 7d, such as 90s, 5m or 2h"
 
 /** Rust peers write `http` for what the protocol calls `streamable`; it is only decoded (spec §8.2). */
 const WireServerType = Schema.Literals(["stdio", "streamable", "sse", "http"]).pipe(
@@ -29,7 +44,9 @@ const sharedFields = {
   parameters: JsonObject
 }
 
-const IdleTime = Schema.String.check(Schema.makeFilter((text: string) => idleProblem(text) ?? true))
+const IdleTime = Schema.String.check(
+  Schema.makeFilter((text: string) => parseIdle(text) !== undefined || `expected ${expectedIdle}`)
+)
 
 const reportedFields = { ...sharedFields, bundleId: optionalField(BundleId) }
 

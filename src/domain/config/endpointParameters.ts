@@ -83,14 +83,12 @@ export type Endpoint =
   | ({ readonly type: "streamable" } & StreamableParameters)
   | ({ readonly type: "sse" } & SseParameters)
 
-type Decode = (parameters: unknown) => Result.Result<Endpoint, Schema.SchemaError>
-
-const makeDecode = <A>(schema: Schema.Codec<A, unknown>, toEndpoint: (parameters: A) => Endpoint): Decode => {
+const makeDecode = <A>(schema: Schema.Codec<A, unknown>, toEndpoint: (parameters: A) => Endpoint) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
-  return (parameters) => Result.map(decode(parameters), toEndpoint)
+  return (parameters: unknown) => Result.map(decode(parameters), toEndpoint)
 }
 
-const decoders: { readonly [T in ServerType]: Decode } = {
+const decoders = {
   stdio: makeDecode(StdioParameters, (parameters) => ({ type: "stdio", ...parameters })),
   streamable: makeDecode(StreamableParameters, (parameters) => ({ type: "streamable", ...parameters })),
   sse: makeDecode(SseParameters, (parameters) => ({ type: "sse", ...parameters }))

@@ -12,9 +12,6 @@ const transportNames: { readonly [name: string]: ServerType } = {
   local: "stdio"
 }
 
-/** Names of hosts for any transport with a URL. */
-const remoteNames: ReadonlySet<string> = new Set(["remote"])
-
 /** The fields by which hosts name the transport, the first one first. */
 export const transportFields = ["type", "transportType", "transport_type", "transport"] as const
 
@@ -30,7 +27,8 @@ export const namedServerType = (entry: JsonObject): unknown => {
   const name = transportFields.map((field) => entry[field]).find((value) => value !== undefined && value !== null)
   if (typeof name !== "string") return name
   const plain = name.toLowerCase().replaceAll(/[^a-z]/g, "")
-  if (remoteNames.has(plain)) return hasSsePath(entry["url"]) ? "sse" : "streamable"
+  // Any transport with a URL.
+  if (plain === "remote") return hasSsePath(entry["url"]) ? "sse" : "streamable"
   return Object.hasOwn(transportNames, plain) ? transportNames[plain] : name
 }
 
@@ -49,17 +47,16 @@ const parameterFields: { readonly [field: string]: { readonly means: string; rea
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
-/** True for a command that is a list with its arguments. */
-const hasArgumentsInCommand = ({ args, command }: JsonObject): boolean =>
-  Array.isArray(command) && command.length > 0 && isAbsent(args)
+/** A command that is a list with its arguments. */
+const argumentsInCommand = ({ args, command }: JsonObject): ReadonlyArray<unknown> | undefined =>
+  Array.isArray(command) && command.length > 0 && isAbsent(args) ? command : undefined
 
-/** The fields of an entry that mean a parameter, by its name, where the entry lacks this name. */
+/** The fields of an entry that mean a parameter, by its name, where the entry lacks this name; the first of several. */
 const renamedFields = (entry: JsonObject): ReadonlyMap<string, string> => {
-  const renamed = new Map<string, string>()
-  for (const [field, { means }] of Object.entries(parameterFields)) {
-    if (!isAbsent(entry[field]) && isAbsent(entry[means]) && !renamed.has(means)) renamed.set(means, field)
-  }
-  return renamed
+  const given = Object.entries(parameterFields).filter(
+    ([field, { means }]) => !isAbsent(entry[field]) && isAbsent(entry[means])
+  )
+  return new Map(given.reverse().map(([field, { means }]) => [means, field]))
 }
 
 /** Reads the parameters of a flat entry by their names in A2C's format. */
@@ -71,18 +68,17 @@ export const decodeParameters = (entry: JsonObject): JsonObject => {
     delete decoded[field]
     if (type !== undefined && transportFields.every((name) => isAbsent(entry[name]))) decoded["type"] = type
   }
-  if (!hasArgumentsInCommand(entry) || !Array.isArray(entry["command"])) return decoded
-  const [command, ...args] = entry["command"]
-  return { ...decoded, command, args }
+  const list = argumentsInCommand(entry)
+  return list === undefined ? decoded : { ...decoded, command: list[0], args: list.slice(1) }
 }
 
 /** The path within an entry from which a path within its parameters was read. */
 export const originalParameterPath = (entry: unknown, path: ReadonlyArray<PropertyKey>): ReadonlyArray<PropertyKey> => {
   const [parameter, index, ...rest] = path
   if (!isJsonObject(entry) || parameter === undefined) return path
-  if (parameter === "command" && hasArgumentsInCommand(entry)) return ["command", 0]
-  if (parameter === "args" && hasArgumentsInCommand(entry)) {
-    return typeof index === "number" ? ["command", index + 1, ...rest] : ["command"]
+  if (argumentsInCommand(entry) !== undefined) {
+    if (parameter === "command") return ["command", 0]
+    if (parameter === "args") return typeof index === "number" ? ["command", index + 1, ...rest] : ["command"]
   }
   return [renamedFields(entry).get(String(parameter)) ?? parameter, ...path.slice(1)]
 }
@@ -101,12 +97,11 @@ const decodeSwitch = (value: unknown): unknown => {
 }
 
 /** Reads the switches of an entry as `disabled`: one that is off is enough. */
-export const decodeSwitches = ({ enabled, isActive, ...rest }: JsonObject): JsonObject => {
-  const entry: JsonObject = { ...rest, enabled, isActive }
+export const decodeSwitches = (entry: JsonObject): JsonObject => {
+  const { enabled: _enabled, isActive: _isActive, ...rest } = entry
   const given = Object.entries(offSwitches).flatMap(([field, off]) => {
     const value = decodeSwitch(entry[field])
-    if (value === undefined || value === null) return []
-    return [typeof value === "boolean" ? value === off : value]
+    return isAbsent(value) ? [] : [typeof value === "boolean" ? value === off : value]
   })
   if (given.length === 0) return rest
   return { ...rest, disabled: given.find((value) => typeof value !== "boolean") ?? given.includes(true) }

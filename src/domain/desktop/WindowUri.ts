@@ -21,22 +21,21 @@ export class InvalidWindowUri extends Data.TaggedError("InvalidWindowUri")<{
 }
 
 const truthy = ["true", "1", "yes", "on"]
-const falsy = ["false", "0", "no", "off"]
+const words = [...truthy, "false", "0", "no", "off"]
 
 const parsePriority = (text: string | undefined): Result.Result<number | null, string> => {
   if (text === undefined) return Result.succeed(null)
-  const priority = Number(text)
-  return /^[0-9]{1,3}$/.test(text) && priority <= 100
-    ? Result.succeed(priority)
+  return /^[0-9]{1,3}$/.test(text) && Number(text) <= 100
+    ? Result.succeed(Number(text))
     : Result.fail("priority must be an integer from 0 to 100")
 }
 
 const parseFullscreen = (text: string | undefined): Result.Result<boolean | null, string> => {
   if (text === undefined) return Result.succeed(null)
   const word = text.trim().toLowerCase()
-  if (truthy.includes(word)) return Result.succeed(true)
-  if (falsy.includes(word)) return Result.succeed(false)
-  return Result.fail(`fullscreen must be one of ${[...truthy, ...falsy].join(", ")}`)
+  return words.includes(word)
+    ? Result.succeed(truthy.includes(word))
+    : Result.fail(`fullscreen must be one of ${words.join(", ")}`)
 }
 
 /** Parses `window://host[/segment…][?priority=P&fullscreen=F]` (spec §9.2, cases 219–228). */

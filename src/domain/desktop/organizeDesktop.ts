@@ -1,7 +1,20 @@
 import { Result } from "effect"
 import { asObject, type JsonObject, stringOrEmpty } from "../json.ts"
-import { groupByServer } from "./groupByServer.ts"
 import { parseWindowUri } from "./WindowUri.ts"
+import { byCodePoints } from "../utf8.ts"
+
+/**
+ * Groups items by their server and orders the groups for the Agent: the most recently used server first, then the
+ * others by name (seed 001, step 2). `history` names the server of each call, oldest first.
+ */
+export const groupByServer = <A extends { readonly server: string }>(
+  items: ReadonlyArray<A>,
+  history: ReadonlyArray<string>
+): ReadonlyArray<ReadonlyArray<A>> => {
+  const groups = Map.groupBy(items, ({ server }) => server)
+  const order = new Set([...history.toReversed(), ...[...groups.keys()].sort(byCodePoints)])
+  return [...order].map((server) => groups.get(server)).filter((group) => group !== undefined)
+}
 
 /** A listed window with its contents. */
 export interface WindowResource {
@@ -44,35 +57,32 @@ const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string 
   return body === "" ? uri : `${uri}\n\n${body}`
 }
 
-const annotatedPriority = (resource: JsonObject): { readonly priority: number; readonly warning?: string } => {
-  const given = asObject(resource["annotations"])["priority"] ?? 0
-  return typeof given === "number" && given >= 0 && given <= 1
-    ? { priority: given * 100 }
-    : { priority: 0, warning: "annotations.priority is outside 0…1 and counts as 0" }
-}
-
-const evaluateWindow = (
-  window: WindowResource
-): { readonly candidate?: WindowCandidate; readonly reasons: ReadonlyArray<string> } => {
-  const { contents, resource = {}, server, uri } = window
+/** Evaluates a window: what is not shown of it, and the window unless it is left out. */
+const evaluateWindow = ({
+  contents,
+  resource = {},
+  server,
+  uri
+}: WindowResource): { readonly candidate?: WindowCandidate; readonly reasons: ReadonlyArray<string> } => {
   const parsed = parseWindowUri(uri)
   if (Result.isFailure(parsed)) return { reasons: [parsed.failure.reason] }
   if (contents.length === 0) return { reasons: ["no contents"] }
   const blobs = contents.filter(({ text }) => typeof text !== "string").length
   if (blobs === contents.length) return { reasons: ["all contents are binary"] }
-  const { priority: fallback, warning } = annotatedPriority(resource)
+  const annotated = asObject(resource["annotations"])["priority"] ?? 0
+  const isValid = typeof annotated === "number" && annotated >= 0 && annotated <= 1
   const { fullscreen, priority } = parsed.success
   return {
     candidate: {
       server,
       uri,
-      priority: priority ?? fallback,
+      priority: priority ?? (isValid ? annotated * 100 : 0),
       fullscreen: fullscreen ?? asObject(resource["_meta"])["fullscreen"] === true,
       entry: renderWindow(uri, contents)
     },
     reasons: [
       ...(blobs > 0 ? ["binary contents are omitted"] : []),
-      ...(priority === null && warning !== undefined ? [warning] : [])
+      ...(priority === null && !isValid ? ["annotations.priority is outside 0…1 and counts as 0"] : [])
     ]
   }
 }
@@ -80,14 +90,12 @@ const evaluateWindow = (
 /** Arranges the windows of one server, and says which ones a full-screen window hides. */
 const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>) => {
   const fullscreen = windows.find((window) => window.fullscreen)
-  if (fullscreen === undefined) {
-    return { arranged: windows.toSorted((one, other) => other.priority - one.priority), hidden: [] }
-  }
-  const reason = `hidden by the full-screen window ${fullscreen.uri}`
+  const arranged = fullscreen ? [fullscreen] : windows.toSorted((one, other) => other.priority - one.priority)
+  const reason = `hidden by the full-screen window ${fullscreen?.uri ?? ""}`
   const hidden = windows
-    .filter((window) => window !== fullscreen)
+    .filter((window) => fullscreen !== undefined && window !== fullscreen)
     .map(({ server, uri }): DesktopWarning => ({ server, uri, reason, outcome: "hidden" }))
-  return { arranged: [fullscreen], hidden }
+  return { arranged, hidden }
 }
 
 /**
@@ -103,19 +111,18 @@ export const organizeDesktop = (
   history: ReadonlyArray<string>
 ): Desktop => {
   if (size !== undefined && size <= 0) return { entries: [], warnings: [] }
-  const evaluated = windows.map((window) => ({ window, ...evaluateWindow(window) }))
-  const warnings = evaluated.flatMap(({ candidate, reasons, window: { server, uri } }) =>
-    reasons.map(
-      (reason): DesktopWarning => ({ server, uri, reason, outcome: candidate === undefined ? "left_out" : "shown" })
-    )
-  )
-  const candidates = evaluated.flatMap(({ candidate }) => (candidate === undefined ? [] : [candidate]))
+  const candidates: Array<WindowCandidate> = []
+  const warnings = windows.flatMap((window) => {
+    const { candidate, reasons } = evaluateWindow(window)
+    if (candidate !== undefined) candidates.push(candidate)
+    const { server, uri } = window
+    const outcome = candidate === undefined ? "left_out" : "shown"
+    return reasons.map((reason): DesktopWarning => ({ server, uri, reason, outcome }))
+  })
   const groups = groupByServer(candidates, history).map(arrangeWindows)
+  const arranged = groups.flatMap((group) => group.arranged).slice(0, size)
   return {
-    entries: groups
-      .flatMap(({ arranged }) => arranged)
-      .slice(0, size)
-      .map(({ entry }) => entry),
+    entries: arranged.map(({ entry }) => entry),
     warnings: [...warnings, ...groups.flatMap(({ hidden }) => hidden)]
   }
 }

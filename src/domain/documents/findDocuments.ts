@@ -1,7 +1,7 @@
 import { Option, Order, Result } from "effect"
 import { definedOnly } from "../objects.ts"
 import { asObject, asString, asStrings, type JsonObject, parseJsonObject } from "../json.ts"
-import { groupByServer } from "../desktop/groupByServer.ts"
+import { groupByServer } from "../desktop/organizeDesktop.ts"
 import { type DocumentSummary, finderPageSizes } from "../model/messages/requests.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
 

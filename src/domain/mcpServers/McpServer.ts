@@ -85,12 +85,16 @@ export type RunEvent<O extends McpOffer> = { readonly run: number } & (
   /** A request needs the server. */
   | { readonly _tag: "Requested"; readonly at: number }
   | { readonly _tag: "Ready"; readonly offer: O; readonly at: number }
-  | { readonly _tag: "StartFailed"; readonly failure: SessionFailure; readonly at: number; readonly jitter: number }
+  /** A session did not start, or that of a running server ended. */
+  | {
+      readonly _tag: "StartFailed" | "Lost"
+      readonly failure: SessionFailure
+      readonly at: number
+      readonly jitter: number
+    }
   | { readonly _tag: "ListingsChanged"; readonly listings: Partial<McpListings> }
   /** A problem that does not end the session; without a reason it is over. */
   | { readonly _tag: "HealthChanged"; readonly source: string; readonly reason: string | undefined }
-  /** The session of a running server ended. */
-  | { readonly _tag: "Lost"; readonly failure: SessionFailure; readonly at: number; readonly jitter: number }
   /** No request used a lazy server for its idle time. */
   | { readonly _tag: "IdleTimedOut" }
   | { readonly _tag: "RetryDue" }
@@ -122,6 +126,7 @@ export const fullReason = ({ message, output }: SessionFailure): string =>
   output === undefined ? message : `${message}: ${output}`
 
 type State<O extends McpOffer, T extends McpServer<O>["_tag"]> = Extract<McpServer<O>, { readonly _tag: T }>
+type EndEvent = Extract<RunEvent<never>, { readonly _tag: "Lost" | "StartFailed" }>
 type Step<O extends McpOffer> = readonly [McpServer<O>, ReadonlyArray<McpServerCommand>]
 
 /** For starts on request: a caller waits. */
@@ -183,26 +188,25 @@ const ran = <O extends McpOffer>(
   [{ _tag: "LogReady", tools: offer.tools.length, resources: offer.resources.length }]
 ]
 
-interface SessionEnd {
-  readonly failure: SessionFailure
-  readonly at: number
-  readonly jitter: number
-}
-
 /** The next state of an eager server whose session ended, or did not start, in this attempt. */
 const restarted = <O extends McpOffer>(
   server: McpServer<O>,
   attempt: number,
-  { at, failure, jitter }: SessionEnd
+  { at, failure, jitter, run }: EndEvent
 ): Step<O> => {
-  const { run } = server
   const isPermanent = ["unauthorized", "forbidden", "misconfigured"].includes(failure.reason)
   if (isPermanent) return [{ _tag: "Failed", run, failure }, [{ _tag: "LogFailed", failure }]]
   const wait = backoffMillis(restartBackoff, attempt, jitter)
   const retryAt = at + wait
-  const last = lastOfferOf(server)
   return [
-    { _tag: "BackingOff", run, attempt: attempt + 1, retryAt, failure, ...definedOnly({ last }) },
+    {
+      _tag: "BackingOff",
+      run,
+      attempt: attempt + 1,
+      retryAt,
+      failure,
+      ...definedOnly({ last: lastOfferOf(server) })
+    },
     [
       { _tag: "LogRestarting", failure, retryInSeconds: wait / 1000 },
       { _tag: "Retry", at: retryAt }
@@ -227,25 +231,13 @@ const withHealth = <O extends McpOffer>(
 const onRunningEvent = <O extends McpOffer>(server: State<O, "Running">, event: RunEvent<O>): Step<O> => {
   const { attempt, lifecycle, offer, run, since } = server
   const idle = { _tag: "Idle", run, offer, failures: 0, retryAt: 0 } as const
-  switch (event._tag) {
-    case "ListingsChanged":
-      return [{ ...server, offer: { ...offer, ...event.listings } }, []]
-    case "HealthChanged":
-      return withHealth(server, event)
-    case "IdleTimedOut":
-      return [idle, [{ _tag: "LogIdle" }]]
-    case "Lost": {
-      const { at, failure } = event
-      if (lifecycle === "lazy") return [{ ...idle, failure }, [{ _tag: "LogStartsOnRequest", failure }]]
-      return restarted(server, at - since >= stableMillis ? 1 : attempt, event)
-    }
-    case "Listed":
-    case "Ready":
-    case "Requested":
-    case "RetryDue":
-    case "StartFailed":
-      return [server, []]
-  }
+  if (event._tag === "ListingsChanged") return [{ ...server, offer: { ...offer, ...event.listings } }, []]
+  if (event._tag === "HealthChanged") return withHealth(server, event)
+  if (event._tag === "IdleTimedOut") return [idle, [{ _tag: "LogIdle" }]]
+  if (event._tag !== "Lost") return [server, []]
+  const { at, failure } = event
+  if (lifecycle === "lazy") return [{ ...idle, failure }, [{ _tag: "LogStartsOnRequest", failure }]]
+  return restarted(server, at - since >= stableMillis ? 1 : attempt, event)
 }
 
 const onRunEvent = <O extends McpOffer>(server: McpServer<O>, event: RunEvent<O>): Step<O> => {

@@ -1,5 +1,5 @@
 import type { ServerConfig } from "../config/computerConfig.ts"
-import { diffSetups, type Setup, type SetupDiff } from "../config/Setup.ts"
+import { diffSetups, serverConfigOf, type Setup, type SetupDiff } from "../config/Setup.ts"
 import type { Naming } from "../tools/naming.ts"
 import {
   initialServer,
@@ -15,9 +15,6 @@ export type McpServers<O extends McpOffer> = ReadonlyMap<string, McpServer<O>>
 
 /** What to do for servers, by their names. */
 export type McpServerCommands = ReadonlyMap<string, ReadonlyArray<McpServerCommand>>
-
-export const serverConfigOf = ({ config: { servers } }: Setup, name: string): ServerConfig | undefined =>
-  Object.hasOwn(servers, name) ? servers[name] : undefined
 
 /** Finds the earlier server of the configuration that has the same identity in the office: only that one runs. */
 export const findIdentityConflict = (setup: Setup, { serverId }: Naming, name: string): ServerConfig | undefined => {
@@ -35,15 +32,12 @@ export interface Arrangement {
 /** The launched servers whose conflict with another one appeared or went between two setups and namings. */
 export const changedConflicts = <O extends McpOffer>(
   servers: McpServers<O>,
-  before: Arrangement,
-  after: Arrangement
-): ReadonlyArray<string> => {
-  const isConflicting = ({ naming, setup }: Arrangement, name: string) =>
-    findIdentityConflict(setup, naming, name) !== undefined
-  return [...servers].flatMap(([name, { _tag, run }]) =>
-    run > 0 && _tag !== "Stopped" && isConflicting(before, name) !== isConflicting(after, name) ? [name] : []
-  )
-}
+  ...arrangements: readonly [before: Arrangement, after: Arrangement]
+): ReadonlyArray<string> =>
+  [...servers].flatMap(([name, { _tag, run }]) => {
+    const [before, after] = arrangements.map(({ naming, setup }) => !findIdentityConflict(setup, naming, name))
+    return run > 0 && _tag !== "Stopped" && before !== after ? [name] : []
+  })
 
 /** Applies an event to one server; an unknown one has none. */
 export const transitionOf = <O extends McpOffer>(
@@ -55,17 +49,6 @@ export const transitionOf = <O extends McpOffer>(
   if (server === undefined) return [[], servers]
   const [next, commands] = transition(server, event)
   return [commands, next === server ? servers : new Map(servers).set(name, next)]
-}
-
-/** The event by which a server gets its new configuration, where something changed for it. */
-const reloadEvent = (
-  { added, reconfigured, restarted }: SetupDiff,
-  config: ServerConfig,
-  run: number
-): McpServerEvent<never> | undefined => {
-  const { disabled, name } = config
-  if (added.includes(name) || restarted.includes(name)) return { _tag: "Reload", run, disabled }
-  return reconfigured.includes(name) ? { _tag: "Reconfigure", config } : undefined
 }
 
 /** Applies another setup to all servers: starts, restarts, keeps and stops them. `run` numbers the runs that begin. */
@@ -80,8 +63,9 @@ export const reload = <O extends McpOffer>(
   const next = Object.values(after.config.servers).map((config): readonly [string, McpServer<O>] => {
     const { disabled, name } = config
     const server = servers.get(name) ?? initialServer(run, disabled)
-    const event = reloadEvent(diff, config, run)
-    if (event === undefined) return [name, server]
+    if (diff.unchanged.includes(name)) return [name, server]
+    const isKept = diff.reconfigured.includes(name)
+    const event = isKept ? ({ _tag: "Reconfigure", config } as const) : ({ _tag: "Reload", run, disabled } as const)
     const [changed, wanted] = transition<O>(server, event)
     commands.set(name, wanted)
     return [name, changed]

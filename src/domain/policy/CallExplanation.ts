@@ -38,12 +38,12 @@ export const toExplanationView = ({ canAsk, decision, steps }: CallExplanation):
   steps: steps.slice(-maxSteps).map(({ action, mismatch, rule }) => ({
     rule: bounded(rule),
     action,
-    ...(mismatch !== undefined && { mismatch: bounded(mismatch) })
+    ...definedOnly({ mismatch: mismatch && bounded(mismatch) })
   })),
   decision: {
     action: decision.action,
     by: bounded(decision.by),
-    ...definedOnly({ reason: decision.reason === undefined ? undefined : bounded(decision.reason) })
+    ...definedOnly({ reason: decision.reason && bounded(decision.reason) })
   },
   canAsk
 })

@@ -43,34 +43,7 @@ export interface PolicyDecision {
   readonly reason?: string | undefined
 }
 
-/** A value that a test compares with. */
-export type Literal = string | number | boolean | null
-
-/** Tests of one argument. All given ones must hold. An absent argument meets only `present: false`. */
-export interface ArgumentTest {
-  readonly equals?: Literal | undefined
-  readonly oneOf?: ReadonlyArray<Literal> | undefined
-  /** Patterns in which `*` stands for any text. Only a text matches. */
-  readonly matches?: ReadonlyArray<string> | undefined
-  /** Only a number meets the bounds. */
-  readonly atLeast?: number | undefined
-  readonly atMost?: number | undefined
-  readonly present?: boolean | undefined
-}
-
 /** The MCP annotations that a rule can test. */
 export const testedAnnotations = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const
 
 export type TestedAnnotation = (typeof testedAnnotations)[number]
-
-/** The patterns of a rule, each over one fact of a call. */
-export const patternConditions = ["subject", "office", "computer", "server", "tool"] as const
-
-/** A rule: its action applies to calls that meet all its conditions. One without conditions applies to every call. */
-export interface Rule extends Partial<Record<(typeof patternConditions)[number], ReadonlyArray<string> | undefined>> {
-  readonly action: PolicyAction
-  readonly reason?: string | undefined
-  readonly annotations?: Partial<Record<TestedAnnotation, boolean | undefined>> | undefined
-  /** Tests by the name of an argument, or by its JSON Pointer (RFC 6901) such as `/options/force`. */
-  readonly arguments?: { readonly [argument: string]: ArgumentTest } | undefined
-}

@@ -1,5 +1,7 @@
-import { findMismatch } from "./matchRule.ts"
-import type { PolicyAction, PolicyCall, PolicyDecision, Rule } from "./Rule.ts"
+import { findMismatch, matchesTool } from "./matchRule.ts"
+import type { Rule } from "./parseRules.ts"
+import type { PolicyAction, PolicyCall, PolicyDecision } from "./Rule.ts"
+import type { Grant } from "../approvals/standingApprovals.ts"
 
 const decisionOf = ({ action, reason }: Rule, index: number): PolicyDecision => ({
   action,
@@ -32,25 +34,25 @@ const maxTools = 1000
  */
 export const makeRuleDecider = (rules: ReadonlyArray<Rule>): ((call: PolicyCall) => PolicyDecision | undefined) => {
   const numbered = rules.map((rule, index) => ({ rule, rest: withoutTool(rule), decision: decisionOf(rule, index) }))
-  const byTool = new Map<
-    string,
-    {
-      readonly call: Pick<PolicyCall, "computer" | "server" | "shortName" | "originalName">
-      readonly candidates: typeof numbered
-    }
-  >()
+  const candidatesOf = ({ computer, originalName, server, shortName }: PolicyCall, candidates: typeof numbered) => ({
+    computer,
+    originalName,
+    server,
+    shortName,
+    candidates
+  })
+  const byTool = new Map<string, ReturnType<typeof candidatesOf>>()
   const candidatesFor = (call: PolicyCall): typeof numbered => {
     const known = byTool.get(call.tool)
     const isSameTool =
-      known?.call.server === call.server &&
-      known.call.shortName === call.shortName &&
-      known.call.originalName === call.originalName &&
-      known.call.computer === call.computer
+      known?.server === call.server &&
+      known.shortName === call.shortName &&
+      known.originalName === call.originalName &&
+      known.computer === call.computer
     if (isSameTool) return known.candidates
     if (byTool.size >= maxTools) byTool.clear()
     const candidates = numbered.filter(({ rule }) => meetsTool(rule, call))
-    const { computer, originalName, server, shortName } = call
-    byTool.set(call.tool, { call: { computer, originalName, server, shortName }, candidates })
+    byTool.set(call.tool, candidatesOf(call, candidates))
     return candidates
   }
   return (call) => candidatesFor(call).find(({ rest }) => findMismatch(rest, call) === undefined)?.decision
@@ -85,3 +87,44 @@ export const explainByRules = (rules: ReadonlyArray<Rule>, call: PolicyCall): Ru
 /** Decides a call by the first rule that applies; `undefined` when none does. */
 export const decideByRules = (rules: ReadonlyArray<Rule>, call: PolicyCall): PolicyDecision | undefined =>
   explainByRules(rules, call).decision
+
+/** What the owner of a Computer allows without a policy. */
+export interface StandingConsent {
+  /** The configuration marks the tool as `auto_apply`. */
+  readonly autoApply: boolean
+  /** Patterns of tools that run without a question: `SERVER/TOOL` or `TOOL`. */
+  readonly approve: ReadonlyArray<string>
+  /** The standing approval of this tool in this office. */
+  readonly standing: Grant | undefined
+}
+
+const strictness: { readonly [A in PolicyDecision["action"]]: number } = { allow: 0, ask: 1, deny: 2 }
+
+/** The first decision unless a later one asks or denies more. */
+export const findStrictest = (decisions: ReadonlyArray<PolicyDecision | undefined>): PolicyDecision | undefined =>
+  decisions.reduce((strictest, decision) =>
+    decision !== undefined && strictness[decision.action] > strictness[strictest?.action ?? "allow"]
+      ? decision
+      : strictest
+  )
+
+/**
+ * Decides a call: the policy takes precedence over `auto_apply` and approved patterns, and a standing approval answers the
+ * question of a call that would need an approval.
+ */
+export const decideCall = (
+  policy: PolicyDecision | undefined,
+  call: PolicyCall,
+  { approve, autoApply, standing }: StandingConsent
+): PolicyDecision => {
+  const decision: PolicyDecision =
+    policy ??
+    (autoApply
+      ? { action: "allow", by: "auto_apply" }
+      : matchesTool(approve, call)
+        ? { action: "allow", by: "approved pattern" }
+        : { action: "ask", by: "default" })
+  return decision.action === "ask" && standing !== undefined
+    ? { action: "allow", by: `grant of ${standing.by}` }
+    : decision
+}

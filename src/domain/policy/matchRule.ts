@@ -1,7 +1,8 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { listToolNames, type ToolNames } from "../tools/naming.ts"
 import { matchesPattern, matchesToolPattern } from "../wildcard.ts"
-import { type ArgumentTest, type PolicyCall, type Rule, type TestedAnnotation, testedAnnotations } from "./Rule.ts"
+import type { ArgumentTest, Rule } from "./parseRules.ts"
+import { type PolicyCall, type TestedAnnotation, testedAnnotations } from "./Rule.ts"
 
 const memberOf = (value: unknown, key: string): unknown => {
   if (Array.isArray(value))
@@ -16,7 +17,6 @@ const argumentOf = (params: JsonObject, argument: string): unknown => {
   return keys.reduce<unknown>((value, key) => memberOf(value, key.replaceAll("~1", "/").replaceAll("~0", "~")), params)
 }
 
-/** True when a value meets all given tests. */
 const meetsTest = (value: unknown, test: ArgumentTest): boolean => {
   if (value === undefined) return test.present === false
   const { atLeast, atMost, equals, matches, oneOf, present } = test

@@ -1,85 +1,77 @@
-import { Result, Schema } from "effect"
-import { definedOnly } from "../objects.ts"
+import { Result, Schema, SchemaGetter } from "effect"
 import { errorsFor, toValidationIssues, type ValidationIssue } from "../validation.ts"
-import { type ArgumentTest, patternConditions, type Rule } from "./Rule.ts"
 
 /** Bounds of a policy: every call is compared with every rule. */
 const maxRules = 1000
 const maxPatterns = 100
 const maxTextLength = 500
 
+const isList = [Schema.isMinLength(1), Schema.isMaxLength(maxPatterns)] as const
 const Text = Schema.NonEmptyString.check(Schema.isMaxLength(maxTextLength))
 
 /** One text, or a list of them. */
-const Texts = Schema.Union([
-  Text,
-  Schema.Array(Text).check(Schema.isMinLength(1)).check(Schema.isMaxLength(maxPatterns))
-])
+const Texts = Schema.Union([Text, Schema.Array(Text).check(...isList)]).pipe(
+  Schema.decodeTo(Schema.Array(Schema.String), {
+    decode: SchemaGetter.transform((texts: string | ReadonlyArray<string>) =>
+      typeof texts === "string" ? [texts] : texts
+    ),
+    encode: SchemaGetter.passthroughSubtype()
+  })
+)
+const patterns = Schema.optional(Texts)
+const hint = Schema.optional(Schema.Boolean)
 
 const LiteralValue = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
 
-const Tests = Schema.Struct({
-  equals: Schema.optionalKey(LiteralValue),
-  oneOf: Schema.optionalKey(
-    Schema.Array(LiteralValue).check(Schema.isMinLength(1)).check(Schema.isMaxLength(maxPatterns))
-  ),
-  matches: Schema.optionalKey(Texts),
-  atLeast: Schema.optionalKey(Schema.Finite),
-  atMost: Schema.optionalKey(Schema.Finite),
-  present: Schema.optionalKey(Schema.Boolean)
+/** A value that a test compares with. */
+export type Literal = typeof LiteralValue.Type
+
+const Test = Schema.Struct({
+  equals: Schema.optional(LiteralValue),
+  oneOf: Schema.optional(Schema.Array(LiteralValue).check(...isList)),
+  /** Patterns in which `*` stands for any text. Only a text matches. */
+  matches: patterns,
+  /** Only a number meets the bounds. */
+  atLeast: Schema.optional(Schema.Finite),
+  atMost: Schema.optional(Schema.Finite),
+  present: hint
 })
 
-const OptionalTexts = Schema.optionalKey(Texts)
-const OptionalBoolean = Schema.optionalKey(Schema.Boolean)
+/** Tests of one argument. All given ones must hold. An absent argument meets only `present: false`. */
+export interface ArgumentTest extends Schema.Schema.Type<typeof Test> {}
+
+const LiteralOrTest = Schema.Union([LiteralValue, Test]).pipe(
+  Schema.decodeTo(Schema.toType(Test), {
+    decode: SchemaGetter.transform((test: Literal | ArgumentTest) =>
+      typeof test === "object" && test !== null ? test : { equals: test }
+    ),
+    encode: SchemaGetter.passthroughSubtype()
+  })
+)
 
 const EncodedRule = Schema.Struct({
   action: Schema.Literals(["allow", "ask", "deny"]),
-  reason: Schema.optionalKey(Text),
-  subject: OptionalTexts,
-  office: OptionalTexts,
-  computer: OptionalTexts,
-  server: OptionalTexts,
-  tool: OptionalTexts,
-  annotations: Schema.optionalKey(
-    Schema.Struct({
-      readOnlyHint: OptionalBoolean,
-      destructiveHint: OptionalBoolean,
-      idempotentHint: OptionalBoolean,
-      openWorldHint: OptionalBoolean
-    })
+  reason: Schema.optional(Text),
+  subject: patterns,
+  office: patterns,
+  computer: patterns,
+  server: patterns,
+  tool: patterns,
+  annotations: Schema.optional(
+    Schema.Struct({ readOnlyHint: hint, destructiveHint: hint, idempotentHint: hint, openWorldHint: hint })
   ),
-  arguments: Schema.optionalKey(Schema.Record(Text, Schema.Union([LiteralValue, Tests])))
+  /** Tests by the name of an argument, or by its JSON Pointer (RFC 6901) such as `/options/force`. */
+  arguments: Schema.optional(Schema.Record(Text, LiteralOrTest))
 })
+
+/** A rule: its action applies to calls that meet all its conditions. One without conditions applies to every call. */
+export interface Rule extends Schema.Schema.Type<typeof EncodedRule> {}
 
 /** A file of rules. A misspelled condition would make a rule apply to more calls, so unknown members are errors. */
 export const ParsedPolicy = Schema.Struct({ rules: Schema.Array(EncodedRule).check(Schema.isMaxLength(maxRules)) })
 
-const decodePolicy = (value: unknown) =>
-  Schema.decodeUnknownResult(ParsedPolicy, { errors: errorsFor(value), onExcessProperty: "error" })(value)
-
-const listOf = (texts: typeof Texts.Type): ReadonlyArray<string> => (typeof texts === "string" ? [texts] : texts)
-
-const toTest = (test: typeof LiteralValue.Type | typeof Tests.Type): ArgumentTest => {
-  if (typeof test !== "object" || test === null) return { equals: test }
-  const { matches, ...others } = test
-  return matches === undefined ? others : { ...others, matches: listOf(matches) }
-}
-
-const toRule = ({ annotations, arguments: tests, ...rule }: typeof EncodedRule.Type): Rule => {
-  const patterns = patternConditions.map((name) => [name, rule[name] && listOf(rule[name])] as const)
-  return {
-    action: rule.action,
-    ...definedOnly({ reason: rule.reason, annotations }),
-    ...definedOnly(Object.fromEntries(patterns)),
-    ...(tests !== undefined && {
-      arguments: Object.fromEntries(Object.entries(tests).map(([argument, test]) => [argument, toTest(test)]))
-    })
-  }
-}
-
 /** Parses a policy: `{"rules": [{action, subject?, office?, computer?, server?, tool?, annotations?, arguments?}]}`. */
 export const parseRules = (value: unknown): Result.Result<ReadonlyArray<Rule>, ReadonlyArray<ValidationIssue>> =>
-  Result.mapBoth(decodePolicy(value), {
-    onFailure: toValidationIssues,
-    onSuccess: ({ rules }) => rules.map(toRule)
-  })
+  Schema.decodeUnknownResult(ParsedPolicy, { errors: errorsFor(value), onExcessProperty: "error" })(value).pipe(
+    Result.mapBoth({ onFailure: toValidationIssues, onSuccess: ({ rules }) => rules })
+  )

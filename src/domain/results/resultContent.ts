@@ -69,9 +69,6 @@ interface ContentOptions {
 /** The blocks of a result in MCP's form. */
 export const blocksOf = ({ content }: JsonObject): ReadonlyArray<unknown> => (Array.isArray(content) ? content : [])
 
-const isRepeated = (structured: string, texts: ReadonlyArray<string>): boolean =>
-  texts.some((text) => JSON.stringify(parseJson(text)) === structured)
-
 /**
  * Collects the content of a result. Text blocks and text resources are text; other blocks are their JSON. Structured
  * content follows as JSON unless a block repeats it.
@@ -90,10 +87,9 @@ export const collectContent = (result: JsonObject, { decode, uriOf }: ContentOpt
     return `[${formatBinary(part)}: ${uriOf(number)}]`
   }
   const texts = blocksOf(result).map(textOf)
-  const { structuredContent } = result
-  const structured = structuredContent === undefined ? undefined : JSON.stringify(structuredContent)
-  const all = structured === undefined || isRepeated(structured, texts) ? texts : [...texts, structured]
-  return { text: all.join("\n"), binaries }
+  const structured = JSON.stringify(result["structuredContent"])
+  const isRepeated = structured === undefined || texts.some((text) => JSON.stringify(parseJson(text)) === structured)
+  return { text: (isRepeated ? texts : [...texts, structured]).join("\n"), binaries }
 }
 
 /** What a summary shows at most of names and parts, so that it fits the smallest budget. */
@@ -131,16 +127,12 @@ const countLines = (text: string): number => {
 }
 
 const describeBlocks = (result: JsonObject): string => {
-  const counts = new Map<string, number>()
-  for (const block of blocksOf(result)) {
-    const kind = singleLine(isJsonObject(block) ? String(block["type"]) : "unknown", shown.nameLength)
-    counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  }
-  if (result["structuredContent"] !== undefined) counts.set("structured content", 1)
-  return listFirst(
-    [...counts].map(([kind, count]) => `${formatCount(count)} ${kind}`),
-    shown.kinds
+  const kindOf = (block: unknown) =>
+    singleLine(isJsonObject(block) ? String(block["type"]) : "unknown", shown.nameLength)
+  const kinds = [...Map.groupBy(blocksOf(result), kindOf)].map(
+    ([kind, blocks]) => `${formatCount(blocks.length)} ${kind}`
   )
+  return listFirst(result["structuredContent"] === undefined ? kinds : [...kinds, "1 structured content"], shown.kinds)
 }
 
 /** Describes a whole result: its size, blocks, lines, binary parts, and the top level of JSON. */

@@ -10,7 +10,7 @@ export {
   parseComputerConfig,
   parseConfig
 } from "../../domain/config/parseConfig.ts"
-export type { Dialect } from "../../domain/config/dialects.ts"
+export type { Dialect } from "../../domain/config/parseConfig.ts"
 export {
   validateInputValue,
   defaultInputValue,
@@ -155,13 +155,5 @@ export {
   type RuleExplanation,
   type RuleStep
 } from "../../domain/policy/decideByRules.ts"
-export { parseRules } from "../../domain/policy/parseRules.ts"
-export type {
-  ArgumentTest,
-  Literal,
-  PolicyAction,
-  PolicyCall,
-  PolicyDecision,
-  Rule,
-  TestedAnnotation
-} from "../../domain/policy/Rule.ts"
+export { type ArgumentTest, type Literal, parseRules, type Rule } from "../../domain/policy/parseRules.ts"
+export type { PolicyAction, PolicyCall, PolicyDecision, TestedAnnotation } from "../../domain/policy/Rule.ts"

@@ -5,7 +5,7 @@ import { Effect, type Layer } from "effect"
 import * as FileApprovalStore from "../../../src/adapters/approvals/FileApprovalStore.ts"
 import * as MemoryApprovalStore from "../../../src/adapters/memory/MemoryApprovalStore.ts"
 import { ApprovalStore } from "../../../src/application/ports/approvals/ApprovalStore.ts"
-import { noApprovals, type StoredApprovals } from "../../../src/domain/approvals/StoredApprovals.ts"
+import { noApprovals, type StoredApprovals } from "../../../src/domain/approvals/standingApprovals.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
 
 const file = Effect.map(temporaryFolder, (path) => join(path, "state", "approvals.json"))

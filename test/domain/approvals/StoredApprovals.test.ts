@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Caller } from "../../../src/domain/approvals/Caller.ts"
-import { type Grant, maxStandingApprovals } from "../../../src/domain/approvals/standingApprovals.ts"
-import { type StoredApprovals, storedApprovalsCodec } from "../../../src/domain/approvals/StoredApprovals.ts"
+import {
+  type Grant,
+  maxStandingApprovals,
+  type StoredApprovals,
+  storedApprovalsCodec
+} from "../../../src/domain/approvals/standingApprovals.ts"
 import { maxPartLength, maxPins, type ToolPin } from "../../../src/domain/tools/toolPins.ts"
 
 const outside: Grant = { id: "g1", server: "notes", tool: "write", toolDigest: "d1", by: "ann", at: 5 }

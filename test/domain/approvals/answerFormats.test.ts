@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { answerFormatProblems } from "../../../src/domain/approvals/answerFormats.ts"
+import { answerFormatProblems } from "../../../src/domain/approvals/approvalsState.ts"
 
 const problemsOf = (format: unknown, value: unknown) =>
   answerFormatProblems({ type: "object", properties: { field: { type: "string", format } } }, { field: value })

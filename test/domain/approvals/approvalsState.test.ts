@@ -12,7 +12,7 @@ import {
   transitionApprovals
 } from "../../../src/domain/approvals/approvalsState.ts"
 import type { Approver, OfficeCaller } from "../../../src/domain/approvals/Caller.ts"
-import { noApprovals } from "../../../src/domain/approvals/StoredApprovals.ts"
+import { noApprovals } from "../../../src/domain/approvals/standingApprovals.ts"
 import type { InputRequest } from "../../../src/domain/model/InputRequest.ts"
 
 const ada: OfficeCaller = { _tag: "Agent", name: "ada", membership: 1 }
@@ -357,7 +357,7 @@ describe("allowed call", () => {
         answered(once),
         requested(approvalOf({ id: "b", params })),
         answered(once, { id: "b" })
-      ])[0].approvedCalls.map(({ previousParams }) => previousParams)
+      ])[0].approvedCalls.map(({ previous }) => previous.previousParams)
     assert.deepStrictEqual(paramsAfter({ n: 2 }), [{ n: 2 }])
     assert.deepStrictEqual(paramsAfter({ text: long }), [{ text: long }])
     assert.deepStrictEqual(paramsAfter({ text: `${long}x` }), [])

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { estimateSize, findSurplus } from "../../../src/domain/calls/keptResults.ts"
+import { estimateSize, findSurplus } from "../../../src/domain/calls/tasksState.ts"
 
 const limits = { count: 3, characters: 100, millis: 10 }
 

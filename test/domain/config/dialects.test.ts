@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { mergeConfigs, parseConfig } from "../../../src/domain/config/parseConfig.ts"
-import { serversKeyOf } from "../../../src/domain/config/dialects.ts"
+import { mergeConfigs, parseConfig, serversKeyOf } from "../../../src/domain/config/parseConfig.ts"
 import { formatPath } from "../../../src/domain/validation.ts"
 
 /** The paths of errors or warnings. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { groupByServer } from "../../../src/domain/desktop/groupByServer.ts"
 import {
+  groupByServer,
   organizeDesktop,
   parseRenderedWindow,
   type WindowResource

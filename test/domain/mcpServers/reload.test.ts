@@ -6,9 +6,9 @@ import {
   findIdentityConflict,
   type McpServers,
   reload,
-  serverConfigOf,
   transitionOf
 } from "../../../src/domain/mcpServers/reload.ts"
+import { serverConfigOf } from "../../../src/domain/config/Setup.ts"
 import { setupOf } from "../../application/computer/testComputer.ts"
 
 type Server = McpServer<McpOffer>

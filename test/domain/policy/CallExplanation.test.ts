@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { operatorRequests } from "../../../src/domain/page/operatorRequests.ts"
 import { toExplanationView } from "../../../src/domain/policy/CallExplanation.ts"
-import type { Rule } from "../../../src/domain/policy/Rule.ts"
+import type { Rule } from "../../../src/domain/policy/parseRules.ts"
 import { explainByRules } from "../../../src/domain/policy/decideByRules.ts"
 import { policyCall as call } from "./policyCall.ts"
 

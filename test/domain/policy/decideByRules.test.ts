@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { decideByRules, makeRuleDecider } from "../../../src/domain/policy/decideByRules.ts"
-import type { Rule } from "../../../src/domain/policy/Rule.ts"
+import type { Rule } from "../../../src/domain/policy/parseRules.ts"
 import { policyCall } from "./policyCall.ts"
 
 const Patterns = (...patterns: ReadonlyArray<string>) =>

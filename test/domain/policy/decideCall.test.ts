@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { decideByRules, explainByRules } from "../../../src/domain/policy/decideByRules.ts"
-import { decideCall } from "../../../src/domain/policy/decideCall.ts"
-import type { Rule } from "../../../src/domain/policy/Rule.ts"
+import { decideByRules, explainByRules, decideCall } from "../../../src/domain/policy/decideByRules.ts"
+import type { Rule } from "../../../src/domain/policy/parseRules.ts"
 import { policyCall as call } from "./policyCall.ts"
 
 describe("decideByRules", () => {

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { findMismatch, matchesTool } from "../../../src/domain/policy/matchRule.ts"
-import type { ArgumentTest, PolicyCall, Rule } from "../../../src/domain/policy/Rule.ts"
+import type { ArgumentTest, Rule } from "../../../src/domain/policy/parseRules.ts"
+import type { PolicyCall } from "../../../src/domain/policy/Rule.ts"
 import { policyCall } from "./policyCall.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 

@@ -1,4 +1,4 @@
-import { Cause, Duration, Effect, type Scope } from "effect"
+import { Cause, Duration, Effect } from "effect"
 import {
   type Approval,
   type ApprovalAnswer,
@@ -15,10 +15,9 @@ import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { canonicalJson } from "../../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { definedOnly } from "../../../domain/objects.ts"
+import { computeOnce, definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { findPin, findToolChange, makePinnedDefinition, sha256Hex } from "../../../domain/tools/toolPins.ts"
-import type { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
@@ -31,7 +30,7 @@ const hookApprover = "program"
 
 interface ElicitationResponder {
   readonly by: string
-  readonly answer: (question: Question) => Effect.Effect<InputAnswer & { readonly by?: string }, unknown>
+  readonly answer: (question: Question) => Effect.Effect<Answered<InputAnswer>, unknown>
 }
 
 /** A call that needs an approval. */
@@ -46,48 +45,9 @@ export interface ApprovalRequest extends Pick<Approval, "reqId" | "caller" | "pa
   readonly responder?: ElicitationResponder | undefined
 }
 
-export interface Approvals
-  extends Pick<ApprovalBook, "find" | "open" | "changes" | "decided" | "standing" | "revoke" | "forgetAgent"> {
-  /**
-   * Waits for the decision about a call, or for the answer to its elicitation, which is cancelled when it expires.
-   * Interruption cancels the approval.
-   */
-  readonly request: (
-    request: ApprovalRequest,
-    wait: WaitLimit
-  ) => Effect.Effect<{ readonly decision: ApprovalDecision; readonly answer: InputAnswer | undefined }>
-  /**
-   * Decides an open approval. The first answer counts: a later one fails with 409, and one for an unknown approval with
-   * 404. An `until` that has passed fails with 400, and so does an answer that does not fit its elicitation.
-   */
-  readonly decide: (
-    id: string,
-    answer: ApprovalAnswer,
-    approver: Approver
-  ) => Effect.Effect<ApprovalDecision, ProtocolError>
-  /** The standing approval that covers a call of a tool. */
-  readonly standingFor: (
-    entry: CatalogueEntry,
-    config: ServerConfig | undefined,
-    call: { readonly caller: Caller; readonly place: CallPlace | undefined }
-  ) => Grant | undefined
-  /** Identifies a tool with its definition and its MCP server. */
-  readonly digestOf: (entry: CatalogueEntry, config: ServerConfig | undefined) => string
-  /** True when an approver other than the hook can answer, or the hook. */
-  readonly canAsk: boolean
-}
+type Answered<A> = A & { readonly by?: string }
 
-/** Makes the definitions of tools with their digests, each once. */
-const makeDefiner = () => {
-  const definitions = new WeakMap<CatalogueEntry, ReturnType<typeof makePinnedDefinition>>()
-  return (entry: CatalogueEntry, config: ServerConfig | undefined) => {
-    const definition = definitions.get(entry) ?? makePinnedDefinition(entry, config)
-    definitions.set(entry, definition)
-    return definition
-  }
-}
-
-type Decide = Approvals["decide"]
+type Decide = (id: string, answer: ApprovalAnswer, approver: Approver) => Effect.Effect<ApprovalDecision, ProtocolError>
 
 /** Gives the answer of a program, or another one when the program fails. */
 const answerOr = <A, B>(
@@ -111,12 +71,8 @@ const askHook = (
     (cause) => Effect.logWarning("confirmation failed", { tool: approval.tool }, cause)
   ).pipe(
     Effect.flatMap((confirmation) => {
-      const { by = hookApprover, ...answer }: ApprovalAnswer & { readonly by?: string } =
-        typeof confirmation !== "boolean"
-          ? confirmation
-          : confirmation
-            ? { action: "allow", scope: "once" }
-            : { action: "deny" }
+      const asAnswer: Answered<ApprovalAnswer> = confirmation ? { action: "allow", scope: "once" } : { action: "deny" }
+      const { by = hookApprover, ...answer } = typeof confirmation === "boolean" ? asAnswer : confirmation
       return Effect.ignore(decide(approval.id, answer, { _tag: "owner", name: by }))
     }),
     Effect.andThen(Effect.never)
@@ -134,7 +90,7 @@ const askResponder = (
       { action: "cancel" as const },
       (cause) => Effect.logWarning("question not answered", { tool: question.tool }, cause)
     )
-  const submit = ({ by = name, ...answer }: InputAnswer & { readonly by?: string }) =>
+  const submit = ({ by = name, ...answer }: Answered<InputAnswer>) =>
     decide(question.id, fromInputAnswer(answer), { _tag: "owner", name: by })
   return Effect.andThen(Effect.ignore(askUntilValid(question.input, asking, submit, isInvalidAnswer)), Effect.never)
 }
@@ -143,7 +99,8 @@ const askResponder = (
 const makeAnswerValidator = Effect.map(
   SchemaValidator,
   (validator) =>
-    ({ input }: Approval, answer: ApprovalAnswer): Effect.Effect<ReadonlyArray<string>> => {
+    (asked: Approval | undefined, answer: ApprovalAnswer): Effect.Effect<ReadonlyArray<string>> => {
+      const input = asked?.input
       if (input?.mode !== "form" || answer.action !== "allow" || answer.scope === "tool") return Effect.succeed([])
       if (answer.content === undefined || elicitationProblem(input, answer) !== undefined) return Effect.succeed([])
       return Effect.catch(validator.check(input.schema, answer.content), ({ message: reason }) =>
@@ -152,32 +109,17 @@ const makeAnswerValidator = Effect.map(
     }
 )
 
-/** Lets approvers decide about calls and answer elicitations, and keeps what they allow. Open approvals end with the scope. */
-export const makeApprovals = Effect.fnUntraced(function* (
-  computer: ComputerName
-): Effect.fn.Return<Approvals, never, Scope.Scope | ApprovalStore | SchemaValidator> {
-  const { approvalTimeout, approvers, confirm, onInput } = yield* ComputerSettings
-  const book = yield* makeApprovalBook(computer)
-  const { dispatch, now, standing, state } = book
-  const findViolations = yield* makeAnswerValidator
-  const definitionOf = makeDefiner()
-
-  // Uninterruptible: a decision interrupts the hook that made it, and a closing connection the request of an Agent.
-  const decide: Decide = Effect.fnUntraced(function* (id, answer, approver) {
-    const asked = findOpen(state(), id)?.approval
-    const violations = asked === undefined ? [] : yield* findViolations(asked, answer)
-    for (const command of yield* dispatch({ _tag: "Answered", id, answer, approver, violations, at: now() })) {
-      if (command._tag === "Reject") return yield* command.error
-      if (command._tag === "End") return command.decision
-    }
-    return yield* Effect.die("an answer has an outcome")
-  }, Effect.uninterruptible)
-
-  const describe = Effect.fnUntraced(function* (request: ApprovalRequest, limit: Duration.Duration) {
-    const { askedBy, caller, config, elicitation: input, entry, params, place, reason, reqId } = request
+/** Makes the function that describes a call to its approvers, with the definition of its tool. */
+const makeDescription = (
+  computer: ComputerName,
+  approvalTimeout: Duration.Duration,
+  { now, state }: ApprovalBook,
+  definitionOf: (entry: CatalogueEntry, config: ServerConfig | undefined) => ReturnType<typeof makePinnedDefinition>
+) =>
+  Effect.fnUntraced(function* (request: ApprovalRequest, limit: Duration.Duration) {
+    const { caller, config, elicitation: input, entry, params, place, reason, reqId, askedBy } = request
     const { definition, digest: toolDigest } = definitionOf(entry, config)
     const requestedAt = now()
-    const { stored } = state()
     const approval: Approval = {
       id: yield* makeRequestId,
       reqId,
@@ -195,35 +137,71 @@ export const makeApprovals = Effect.fnUntraced(function* (
       askedBy,
       ...definedOnly({ office: place?.office, line: place?.line, reason, input }),
       ...(input === undefined && {
-        ...definedOnly({ change: findToolChange(findPin(stored.pins, entry), toolDigest, definition) }),
+        ...definedOnly({ change: findToolChange(findPin(state().stored.pins, entry), toolDigest, definition) }),
         ...previousCallOf(state(), entry)
       })
     }
-    return { approval, definition }
+    return { approval, definition, originalName: entry.originalName }
   })
+
+export type Approvals = Effect.Success<ReturnType<typeof makeApprovals>>
+
+/** Lets approvers decide about calls and answer elicitations, and keeps what they allow. Open approvals end with the scope. */
+export const makeApprovals = Effect.fnUntraced(function* (computer: ComputerName) {
+  const { approvalTimeout, approvers, confirm, onInput } = yield* ComputerSettings
+  const book = yield* makeApprovalBook(computer)
+  const { dispatch, now, standing, state } = book
+  const findViolations = yield* makeAnswerValidator
+  const definitionOf = computeOnce(makePinnedDefinition)
+  const describe = makeDescription(computer, approvalTimeout, book, definitionOf)
+
+  // Uninterruptible: a decision interrupts the hook that made it, and a closing connection the request of an Agent.
+  const decide: Decide = Effect.fnUntraced(function* (id, answer, approver) {
+    const violations = yield* findViolations(findOpen(state(), id)?.approval, answer)
+    for (const command of yield* dispatch({ _tag: "Answered", id, answer, approver, violations, at: now() })) {
+      if (command._tag === "Reject") return yield* command.error
+      if (command._tag === "End") return command.decision
+    }
+    return yield* Effect.die("an answer has an outcome")
+  }, Effect.uninterruptible)
 
   return {
     ...book,
-    request: Effect.fnUntraced(function* (request, wait) {
-      const { approval, definition } = yield* describe(request, wait.limit)
+    /**
+     * Waits for the decision about a call, or for the answer to its elicitation, which is cancelled when it expires.
+     * Interruption cancels the approval.
+     */
+    request: Effect.fnUntraced(function* (request: ApprovalRequest, wait: WaitLimit) {
+      const pending = yield* describe(request, wait.limit)
+      const { approval } = pending
       const responders = [request.responder, onInput && { by: hookApprover, answer: onInput }]
       const hooks = isElicitation(approval)
         ? responders.flatMap((one) => (one === undefined ? [] : [askResponder(one, approval, decide)]))
         : confirm === undefined
           ? []
           : [askHook(confirm, approval, decide)]
-      const pending = { approval, definition, originalName: request.entry.originalName }
       const limit = { extended: approvalTimeout, ...wait }
       const { answer = { action: "cancel" }, decision } = yield* waitForOutcome(book, pending, limit, hooks)
       return { decision, answer: approval.input && toInputAnswer(answer, approval.input) }
     }),
+    /**
+     * Decides an open approval. The first answer counts: a later one fails with 409, and one for an unknown approval with
+     * 404. An `until` that has passed fails with 400, and so does an answer that does not fit its elicitation.
+     */
     decide,
-    standingFor: (entry, config, { caller, place }) => {
+    /** The standing approval that covers a call of a tool. */
+    standingFor: (
+      entry: CatalogueEntry,
+      config: ServerConfig | undefined,
+      { caller, place }: { readonly caller: Caller; readonly place: CallPlace | undefined }
+    ): Grant | undefined => {
       if (state().stored.grants.length === 0) return undefined
       const call = { toolDigest: definitionOf(entry, config).digest, caller, ...place }
       return standing().find((one) => coversCall(one, call))
     },
-    digestOf: (entry, config) => definitionOf(entry, config).digest,
+    /** Identifies a tool with its definition and its MCP server. */
+    digestOf: (entry: CatalogueEntry, config: ServerConfig | undefined): string => definitionOf(entry, config).digest,
+    /** True when an approver other than the hook can answer, or the hook. */
     canAsk: confirm !== undefined || approvers.length > 0
   }
 })

@@ -10,8 +10,13 @@ import {
   transitionApprovals,
   withoutAgentApprovals
 } from "../../../domain/approvals/approvalsState.ts"
-import { type Grant, isExpired, isInForce } from "../../../domain/approvals/standingApprovals.ts"
-import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
+import {
+  type Grant,
+  isExpired,
+  isInForce,
+  noApprovals,
+  type StoredApprovals
+} from "../../../domain/approvals/standingApprovals.ts"
 import { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"
@@ -27,10 +32,7 @@ export interface WaitLimit {
 }
 
 /** How an approval ended; the answer is that to an elicitation. */
-interface Outcome {
-  readonly decision: ApprovalDecision
-  readonly answer?: ApprovalAnswer
-}
+type Outcome = { readonly decision: ApprovalDecision; readonly answer?: ApprovalAnswer }
 
 /** Loads what a Computer keeps about approvals, and makes the function that stores it. */
 const loadApprovals = Effect.fnUntraced(function* (computer: ComputerName, current: () => StoredApprovals) {

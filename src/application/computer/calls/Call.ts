@@ -37,27 +37,13 @@ export type ReceivedCall = Omit<ToolCallRequest, "agent" | "computer" | "timeout
 }
 
 /** A call in one of the states of {@link transitionCall}. */
-export interface Call extends Omit<ReceivedCall, "reporter"> {
-  /** Changes its state. */
-  readonly dispatch: (act: CallAct) => CallCommand | undefined
-  /** Begins a wait for an approval: for `limit`, or for `extension` where the caller waits longer. */
-  readonly awaitApproval: (tag: "ConsentAwaited" | "AnswerAwaited") => {
-    readonly limit: Duration.Duration
-    readonly extension: Duration.Duration
-  }
-  /** The time that it has left, never a negative one. */
-  readonly remaining: Effect.Effect<Duration.Duration>
-  /** Runs an effect until it ends or the time of the call is over, which gives none. */
-  readonly bound: <A, E, R>(running: Effect.Effect<A, E, R>) => Effect.Effect<Option.Option<A>, E, R>
-  readonly report: (status: CallStatus) => Effect.Effect<void>
-  readonly announceWait: (status: CallStatus) => Effect.Effect<boolean>
-}
+export type Call = Effect.Success<ReturnType<typeof startCall>>
 
 /** Starts the time of a call. */
 export const startCall = Effect.fnUntraced(function* (
   { reporter, ...request }: ReceivedCall,
   { approvalTimeout, timeout }: { readonly approvalTimeout: Duration.Duration; readonly timeout: Duration.Duration }
-): Effect.fn.Return<Call> {
+) {
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
   const { caller, reqId } = request
@@ -80,23 +66,24 @@ export const startCall = Effect.fnUntraced(function* (
       yield* Effect.sleep(Duration.millis(Math.ceil(left())))
     }
   })
-  const reportOf = (status: CallStatus): CallReport => ({
-    reqId,
-    status,
-    ...definedOnly({ agent: isInOffice(caller) ? memberName(caller) : undefined })
-  })
+  const agent = isInOffice(caller) ? memberName(caller) : undefined
+  const reportOf = (status: CallStatus): CallReport => ({ reqId, status, ...definedOnly({ agent }) })
   return {
     ...request,
     dispatch,
-    awaitApproval: (_tag) => {
+    /** Begins a wait for an approval: for `limit`, or for `extension` where the caller waits longer. */
+    awaitApproval: (_tag: "ConsentAwaited" | "AnswerAwaited") => {
       const command = dispatch({ _tag })
       const { extension, limit } = command?._tag === "Wait" ? command : { extension: 0, limit: 0 }
       return { extension: Duration.millis(extension), limit: Duration.millis(limit) }
     },
+    /** The time that it has left, never a negative one. */
     remaining: Effect.sync(() => Duration.millis(left())),
-    bound: (running) => Effect.raceFirst(Effect.asSome(running), Effect.as(expired, Option.none())),
-    report: (status) => Effect.suspend(() => reporter.report(reportOf(status))),
-    announceWait: (status) => Effect.suspend(() => reporter.announceWait(reportOf(status)))
+    /** Runs an effect until it ends or the time of the call is over, which gives none. */
+    bound: <A, E, R>(running: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> =>
+      Effect.raceFirst(Effect.asSome(running), Effect.as(expired, Option.none())),
+    report: (status: CallStatus) => Effect.suspend(() => reporter.report(reportOf(status))),
+    announceWait: (status: CallStatus) => Effect.suspend(() => reporter.announceWait(reportOf(status)))
   }
 })
 

@@ -1,8 +1,7 @@
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Clock } from "effect"
 import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
 import { type Caller, callerName, isInOffice, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
-import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { PolicyDecision } from "../../../domain/policy/Rule.ts"
@@ -14,8 +13,67 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, reportDelay } from "./Call.ts"
 import { isSuccess, makeCallPolicy } from "./CallPolicy.ts"
-import { type AuditedDecision, auditedDecision, type DecisionAudit } from "./decisionAudit.ts"
-import type { ComputerName } from "../../../domain/model/ids.ts"
+import type { ComputerName, RequestId } from "../../../domain/model/ids.ts"
+import type { InputRequest } from "../../../domain/model/InputRequest.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { AuditLog } from "../../ports/AuditLog.ts"
+import { jsonBody } from "../../ports/Body.ts"
+import { truncateText } from "../../shared/logLimits.ts"
+
+/** Who or what decided about a call, and how. */
+export interface AuditedDecision {
+  /** `allow`, `deny`, or why there was no decision: `expired`, `cancelled`. */
+  readonly action: "allow" | "deny" | "expired" | "cancelled"
+  /** A rule, `auto_apply`, `approved pattern`, a grant, or the approver. */
+  readonly by?: string | undefined
+  readonly reason?: string | undefined
+  readonly scope?: "once" | "tool" | undefined
+  /** Milliseconds of the epoch. */
+  readonly until?: number | undefined
+  /** The decision answers a question, instead of consent. Its answer is not recorded. */
+  readonly question?: InputRequest["mode"]
+}
+
+const actions = { allowed: "allow", denied: "deny", expired: "expired", cancelled: "cancelled" } as const
+
+/** The decision of an approver, for the audit. */
+export const auditedDecision = ({ at: _, state, ...decision }: ApprovalDecision): AuditedDecision => ({
+  action: actions[state],
+  ...decision
+})
+
+/** Makes the function that records every decision about a call, with a digest of its arguments, where there is an audit. */
+export const makeDecisionAudit = Effect.fnUntraced(function* (computer: ComputerName) {
+  const clock = yield* Clock.Clock
+  const audit = yield* AuditLog
+  return (
+    { caller, params, reqId }: { readonly caller: Caller; readonly reqId: RequestId; readonly params: JsonObject },
+    { originalName, server, tool }: CatalogueEntry,
+    office: string | undefined,
+    { reason, until, ...decision }: AuditedDecision
+  ): void => {
+    if (audit === undefined) return
+    const fields = {
+      type: "decision",
+      computer,
+      req_id: truncateText(reqId),
+      server,
+      tool: tool.name,
+      original_name: originalName,
+      caller_kind: caller._tag.toLowerCase(),
+      ...definedOnly({
+        office,
+        agent: caller._tag === "Owner" ? undefined : truncateText(callerName(caller)),
+        ...decision,
+        reason: reason && truncateText(reason),
+        until: until === undefined ? undefined : new Date(until).toISOString()
+      })
+    }
+    audit.record({ time: clock.currentTimeMillisUnsafe(), fields, request: jsonBody({ params }) })
+  }
+})
+
+type DecisionAudit = Effect.Success<ReturnType<typeof makeDecisionAudit>>
 
 /** A call to explain. */
 export interface ExplainRequest {
@@ -30,6 +88,8 @@ export interface ExplainRequest {
   readonly line?: string | undefined
 }
 
+const because = (reason: string | undefined): string => (reason === undefined ? "" : `: ${reason}`)
+
 const notInTime = (tool: string): ToolResult => confirmationRequired(`Tool '${tool}' was not confirmed in time`)
 
 const cannotAsk = (tool: string): ToolResult =>
@@ -38,28 +98,19 @@ const cannotAsk = (tool: string): ToolResult =>
       "Its owner can approve it (auto_apply, --approve, --policy, --approvers)."
   )
 
-/** The result of a call that the policy denies. */
 const denyByPolicy = (
   { caller, toolName: tool }: Call,
   { by, reason }: PolicyDecision
 ): Effect.Effect<never, ToolResult> => {
-  const text = `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
+  const text = `Tool '${tool}' was denied by this Computer${because(reason)}`
   const fields = { tool, agent: callerName(caller), by, reason }
   return Effect.andThen(Effect.logInfo("call denied by the policy", fields), Effect.fail(confirmationRequired(text)))
 }
 
 const denialOf = (decision: ApprovalDecision, tool: string): ToolResult | undefined => {
-  switch (decision.state) {
-    case "allowed":
-      return undefined
-    case "denied":
-      return confirmationRequired(
-        `Tool '${tool}' was not confirmed${decision.reason === undefined ? "" : `: ${decision.reason}`}`
-      )
-    case "expired":
-    case "cancelled":
-      return notInTime(tool)
-  }
+  if (decision.state === "allowed") return undefined
+  if (decision.state !== "denied") return notInTime(tool)
+  return confirmationRequired(`Tool '${tool}' was not confirmed${because(decision.reason)}`)
 }
 
 /** Waits for a decision as long as its call has time. */
@@ -70,12 +121,7 @@ const inTime = <A>(call: Call, deciding: Effect.Effect<A, ToolResult>): Effect.E
         Effect.timeoutOrElse(deciding, { duration, orElse: () => Effect.fail(notInTime(call.toolName)) })
       )
 
-/** Makes the function that waits for the decision of an approver about a call. */
-const makeApproverRequest = Effect.fnUntraced(function* (
-  computer: ComputerName,
-  approvals: Pick<Approvals, "request">,
-  configOf: (server: string) => ServerConfig | undefined
-) {
+const makeApproverRequest = Effect.fnUntraced(function* ({ approvals, computer, servers }: ConsentParts) {
   const { approvalTimeout } = yield* ComputerSettings
   const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
   return Effect.fnUntraced(function* (
@@ -98,7 +144,7 @@ const makeApproverRequest = Effect.fnUntraced(function* (
     })
     const { limit } = call.awaitApproval("ConsentAwaited")
     const { decision } = yield* approvals.request(
-      { reqId, caller, params, askedBy, reason, entry, config: configOf(entry.server), place },
+      { reqId, caller, params, askedBy, reason, entry, config: servers.find(entry.server)?.config, place },
       { limit, announce }
     )
     call.dispatch({ _tag: "ConsentDecided" })
@@ -123,7 +169,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (parts: ConsentParts)
   const { approvals, audit, computer, currentOffice, servers } = parts
   const configOf = (server: string) => servers.find(server)?.config
   const policy = yield* makeCallPolicy(computer, approvals, configOf)
-  const askApprovers = yield* makeApproverRequest(computer, approvals, configOf)
+  const askApprovers = yield* makeApproverRequest(parts)
   const entryOf = (tool: string) => servers.snapshot().catalogue.entries.get(tool)
 
   /** Makes the check that a tool is as it is now; or gone, where its server may restart. */
@@ -138,10 +184,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (parts: ConsentParts)
   }
 
   /** Lets a call run, or fails with its result. Gives the check that the policy does not deny the call meanwhile. */
-  const requireConsent = Effect.fnUntraced(function* (
-    call: Call,
-    entry: CatalogueEntry
-  ): Effect.fn.Return<Effect.Effect<void, ToolResult>, ToolResult> {
+  const requireConsent = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry) {
     const { caller, params, toolName: tool } = call
     const place = currentOffice()
     const record = (decision: AuditedDecision) => audit(call, entry, place?.office, decision)

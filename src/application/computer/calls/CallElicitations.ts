@@ -1,5 +1,5 @@
 import { Deferred, Duration, Effect, Semaphore } from "effect"
-import { formatDecision, isElicitation } from "../../../domain/approvals/Approval.ts"
+import { formatDecision, isElicitation, type Question } from "../../../domain/approvals/Approval.ts"
 import { callerName, isInOffice } from "../../../domain/approvals/Caller.ts"
 import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import {
@@ -11,14 +11,10 @@ import {
 } from "../../../domain/model/InputRequest.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import type { InputResponder } from "../../ports/McpSession.ts"
-import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
-import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { Call } from "./Call.ts"
-import type { ConsentParts } from "./CallConsent.ts"
-import { type AuditedDecision, auditedDecision } from "./decisionAudit.ts"
-import type { ComputerName } from "../../../domain/model/ids.ts"
+import { type ConsentParts, type AuditedDecision, auditedDecision } from "./CallConsent.ts"
 
 /** Open elicitations of all calls. Further ones are declined. */
 const maxOpenElicitations = 256
@@ -33,12 +29,7 @@ interface ElicitingCall {
   readonly responder: InputResponder | undefined
 }
 
-/** Makes the functions that ask the responders of calls. */
-const makeElicitationRequest = Effect.fnUntraced(function* (
-  computer: ComputerName,
-  approvals: Pick<Approvals, "request">,
-  servers: Pick<ServerSupervisor, "find">
-) {
+const makeElicitationRequest = Effect.fnUntraced(function* ({ approvals, computer, servers }: ConsentParts) {
   const { approvers, onInput } = yield* ComputerSettings
 
   /** True when responders other than the calling Agent can answer. */
@@ -70,7 +61,7 @@ const makeElicitationRequest = Effect.fnUntraced(function* (
     })
     const local = responder && {
       by: callerName(caller),
-      answer: ({ input }: { readonly input: InputRequest }) => responder.answer(input)
+      answer: ({ input }: Question) => responder.answer(input)
     }
     const config = servers.find(entry.server)?.config
     const asking = approvals.request(
@@ -92,8 +83,8 @@ const makeElicitationRequest = Effect.fnUntraced(function* (
 
 /** Makes the function that lets the responders of a call answer the elicitations of its MCP server. */
 export const makeCallElicitations = Effect.fnUntraced(function* (parts: ConsentParts, secrets: Secrets) {
-  const { approvals, audit, computer, currentOffice, servers } = parts
-  const { ask, canAnswer } = yield* makeElicitationRequest(computer, approvals, servers)
+  const { approvals, audit, computer, currentOffice } = parts
+  const { ask, canAnswer } = yield* makeElicitationRequest(parts)
   const isFull = () => approvals.open().filter(isElicitation).length >= maxOpenElicitations
 
   const answer = Effect.fnUntraced(function* (eliciting: ElicitingCall, request: InputRequest) {

@@ -1,6 +1,6 @@
 import { Clock, Duration, Effect, Exit, Fiber, FiberMap, Hash } from "effect"
 import { callerKey, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
-import { estimateSize, findSurplus, type KeptResult } from "../../../domain/calls/keptResults.ts"
+import { estimateSize, findSurplus, type KeptResult } from "../../../domain/calls/tasksState.ts"
 import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
@@ -75,7 +75,6 @@ export const makeCallExecutions = Effect.gen(function* () {
       Effect.map(Effect.flatMap(startOrJoin(request, caller, execution), Fiber.await), (exit) =>
         Exit.isSuccess(exit) ? exit.value : toolCancelled()
       ),
-    /** Cancels the call of this caller. */
     cancel: (reqId: RequestId, caller: OfficeCaller): Effect.Effect<void> =>
       FiberMap.remove(running, keyOf(reqId, caller)),
     /** Cancels the calls of Agents, and drops their results. */

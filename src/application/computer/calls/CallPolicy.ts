@@ -4,8 +4,7 @@ import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
-import { decideCall, findStrictest } from "../../../domain/policy/decideCall.ts"
-import type { RuleExplanation } from "../../../domain/policy/decideByRules.ts"
+import { decideCall, findStrictest, type RuleExplanation } from "../../../domain/policy/decideByRules.ts"
 import type { PolicyCall, PolicyDecision } from "../../../domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { listCallsWithin } from "../../../domain/tools/naming.ts"
@@ -33,12 +32,11 @@ const failedPolicy: PolicyDecision = {
   reason: "the policy of this Computer failed"
 }
 
-/** Denies a call when its policy fails. */
-const denyOnFailure = <A>(call: PolicyCall, answer: Effect.Effect<A, unknown>, denied: A): Effect.Effect<A> =>
+const denyOnFailure = <A>({ tool }: PolicyCall, answer: Effect.Effect<A, unknown>, denied: A): Effect.Effect<A> =>
   Effect.catchCause(answer, (cause) =>
     Cause.hasInterruptsOnly(cause)
       ? Effect.interrupt
-      : Effect.as(Effect.logError("policy failed, call denied", { tool: call.tool }, cause), denied)
+      : Effect.as(Effect.logError("policy failed, call denied", { tool }, cause), denied)
   )
 
 type PolicyEngine = NonNullable<Policy["Service"]>
@@ -93,12 +91,8 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
   const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
     if (policy === undefined) return Exit.succeed(undefined)
     const within = withinOf(call)
-    return within.length === 0
-      ? decideOne(policy, call)
-      : Effect.map(
-          Effect.forEach([call, ...within], (one) => decideOne(policy, one)),
-          findStrictest
-        )
+    if (within.length === 0) return decideOne(policy, call)
+    return Effect.forEach([call, ...within], (one) => decideOne(policy, one)).pipe(Effect.map(findStrictest))
   }
 
   const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> => {

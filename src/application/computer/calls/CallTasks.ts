@@ -19,6 +19,8 @@ import type { RequestId } from "../../../domain/model/ids.ts"
 const stateOf = (command: TasksCommand): Effect.Effect<TaskState, ProtocolError> =>
   command._tag === "Reject" ? Effect.fail(command.error) : Effect.succeed(command.state)
 
+type Timeless<E> = E extends unknown ? Omit<E, "at"> : never
+
 type TaskCall = TaskStart & { readonly caller: OfficeCaller }
 
 /**
@@ -30,52 +32,40 @@ export const makeCallTasks = Effect.fnUntraced(function* (
   execute: (task: TaskCall, reporter: CallReporter) => Effect.Effect<ToolResult>
 ) {
   const clock = yield* Clock.Clock
-  const now = () => clock.currentTimeMillisUnsafe()
   const running = yield* FiberMap.make<string, ToolResult>()
   const tasks = yield* SubscriptionRef.make<TasksState>(new Map())
 
-  const dispatch = (event: () => TasksEvent): Effect.Effect<TasksCommand> =>
+  const dispatch = (event: Timeless<TasksEvent>): Effect.Effect<TasksCommand> =>
     SubscriptionRef.modify(tasks, (current) => {
-      const [next, command] = transitionTasks(current, event())
+      const [next, command] = transitionTasks(current, { ...event, at: clock.currentTimeMillisUnsafe() })
       return [command, next]
     })
 
   const run = (key: string, task: TaskCall) => {
-    const report: CallReporter["report"] = ({ status }) =>
-      Effect.asVoid(dispatch(() => ({ _tag: "Reported", key, status, at: now() })))
+    const report: CallReporter["report"] = ({ status }) => Effect.asVoid(dispatch({ _tag: "Reported", key, status }))
     // Nothing bounds how long the Agent waits for a task.
     const reporter: CallReporter = { report, announceWait: (reported) => Effect.as(report(reported), true) }
     const execution = Effect.onExit(execute(task, reporter), (exit) =>
-      dispatch(() =>
-        Exit.isSuccess(exit)
-          ? { _tag: "Completed", key, result: exit.value, at: now() }
-          : { _tag: "Cancelled", key, at: now() }
-      )
+      dispatch(Exit.isSuccess(exit) ? { _tag: "Completed", key, result: exit.value } : { _tag: "Cancelled", key })
     )
     return FiberMap.run(running, key, execution, { startImmediately: false })
   }
 
   /** The state of a task for a caller that shows its id. */
   const find = (caller: OfficeCaller, id: string): Effect.Effect<TaskState, ProtocolError> =>
-    Effect.flatMap(
-      dispatch(() => ({ _tag: "Requested", key: taskKey(caller, id), caller, at: now() })),
-      stateOf
-    )
+    Effect.flatMap(dispatch({ _tag: "Requested", key: taskKey(caller, id), caller }), stateOf)
 
   return {
-    start: Effect.fnUntraced(function* (task: TaskCall): Effect.fn.Return<TaskState, ProtocolError> {
+    start: Effect.fnUntraced(function* (task: TaskCall) {
       const { caller, id, params, tool } = task
       const key = taskKey(caller, id)
       const fingerprint = canonicalJson({ tool, params })
-      const command = yield* dispatch(() => ({ _tag: "Started", key, caller, tool, fingerprint, at: now() }))
+      const command = yield* dispatch({ _tag: "Started", key, caller, tool, fingerprint })
       if (command._tag === "Run") yield* run(key, task)
       return yield* stateOf(command)
     }, Effect.uninterruptible),
     /** The state of a task: at once, or after the version that the Agent has seen, for the time that it waits. */
-    get: Effect.fnUntraced(function* (
-      caller: OfficeCaller,
-      { id, seen = 0, wait = 0 }: TaskQuery
-    ): Effect.fn.Return<TaskState, ProtocolError> {
+    get: Effect.fnUntraced(function* (caller: OfficeCaller, { id, seen = 0, wait = 0 }: TaskQuery) {
       const state = yield* find(caller, id)
       if (wait === 0) return state
       const key = taskKey(caller, id)
@@ -87,20 +77,15 @@ export const makeCallTasks = Effect.fnUntraced(function* (
       const changed = Option.flatten(yield* Effect.timeoutOption(change, Duration.seconds(wait)))
       return SubscriptionRef.getUnsafe(tasks).get(key)?.state ?? Option.getOrUndefined(changed) ?? state
     }),
-    /** Cancels a task, unless it has ended. */
-    cancel: Effect.fnUntraced(function* (caller: OfficeCaller, id: string): Effect.fn.Return<TaskState, ProtocolError> {
+    cancel: Effect.fnUntraced(function* (caller: OfficeCaller, id: string) {
       yield* find(caller, id)
       const key = taskKey(caller, id)
       yield* FiberMap.remove(running, key)
       // A call that has not begun ends without an exit.
-      return yield* Effect.flatMap(
-        dispatch(() => ({ _tag: "Cancelled", key, at: now() })),
-        stateOf
-      )
+      return yield* Effect.flatMap(dispatch({ _tag: "Cancelled", key }), stateOf)
     }),
     isHeldBy: (holder: OfficeCaller, call: { readonly caller: Caller; readonly reqId: RequestId }): boolean =>
       isHeldBy(SubscriptionRef.getUnsafe(tasks), holder, call),
-    /** Cancels and forgets all tasks. */
     reset: Effect.andThen(FiberMap.clear(running), SubscriptionRef.set(tasks, new Map()))
   }
 })

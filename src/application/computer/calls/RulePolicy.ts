@@ -1,6 +1,6 @@
 import { Effect, Layer, Ref, Stream } from "effect"
 import { explainByRules, makeRuleDecider } from "../../../domain/policy/decideByRules.ts"
-import type { Rule } from "../../../domain/policy/Rule.ts"
+import type { Rule } from "../../../domain/policy/parseRules.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
 
 const prepare = (rules: ReadonlyArray<Rule>) => ({ rules, decide: makeRuleDecider(rules) })

@@ -1,6 +1,5 @@
 import { Cause, Clock, Duration, Effect, Option, Ref } from "effect"
 import type { Caller, OfficeCaller } from "../../../domain/approvals/Caller.ts"
-import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import type { CallOutcome } from "../../../domain/calls/callState.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
@@ -9,18 +8,14 @@ import { toolFailed, toolTimedOut } from "../../../domain/tools/errorResults.ts"
 import type { InputResponder } from "../../ports/McpSession.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { Approvals } from "../approvals/Approvals.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
-import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type CallReporter, type ReceivedCall, endOf, silentReporter, startCall } from "./Call.ts"
-import { makeCallConsent } from "./CallConsent.ts"
+import { type ConsentParts, makeCallConsent, makeDecisionAudit } from "./CallConsent.ts"
 import { makeCallElicitations } from "./CallElicitations.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
 import { makeCallTasks } from "./CallTasks.ts"
-import { makeDecisionAudit } from "./decisionAudit.ts"
-import { makeToolInvocation } from "./toolInvocation.ts"
-import { makeToolLookup } from "./toolLookup.ts"
-import type { ComputerName, RequestId } from "../../../domain/model/ids.ts"
+import { makeToolInvocation, makeToolLookup } from "./toolInvocation.ts"
+import type { RequestId } from "../../../domain/model/ids.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */
 export interface ToolCallRecord {
@@ -58,27 +53,22 @@ const defectsAsFailures = (running: Effect.Effect<ToolResult>, { reqId, toolName
 
 /** Executes calls on the running MCP servers; all calls end with the scope. */
 export const makeToolCalls = Effect.fnUntraced(function* ({
-  approvals,
-  computer,
   currentOffice = () => undefined,
   reporter = silentReporter,
   secrets,
-  servers
-}: {
-  readonly approvals: Approvals
-  readonly computer: ComputerName
-  readonly currentOffice?: () => CallPlace | undefined
+  ...given
+}: Omit<ConsentParts, "audit" | "currentOffice"> & {
+  readonly currentOffice?: ConsentParts["currentOffice"]
   /** Tells the callers of the office; nothing by default. */
   readonly reporter?: CallReporter | undefined
   readonly secrets: Secrets
-  readonly servers: ServerSupervisor
 }) {
+  const { computer, servers } = given
   const { approvalTimeout } = yield* ComputerSettings
-  const audit = yield* makeDecisionAudit(computer)
   const { run, cancel, endAgentCalls, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const { find, findServer } = yield* makeToolLookup(computer, servers)
-  const parts = { approvals, audit, computer, currentOffice, servers }
+  const parts = { ...given, currentOffice, audit: yield* makeDecisionAudit(computer) }
   const consent = yield* makeCallConsent(parts)
   const elicitations = yield* makeCallElicitations(parts, secrets)
   const { invoke, transform } = yield* makeToolInvocation(computer, consent.makeToolCheck)
@@ -130,5 +120,3 @@ export const makeToolCalls = Effect.fnUntraced(function* ({
     history: () => Ref.getUnsafe(history)
   }
 })
-
-export type ToolCalls = Effect.Success<ReturnType<typeof makeToolCalls>>

@@ -36,22 +36,13 @@ interface BlobsOptions {
 }
 
 /** Content of a tool result, for the caller of the call. */
-interface KeptContent {
+interface KeptContent extends Pick<BlobSource, "mimeType" | "sha256"> {
   readonly owner: string
-  readonly mimeType: string
-  readonly sha256: string
   readonly bytes: Uint8Array
 }
 
 /** Length of a handle's tag in bytes: enough that it cannot be guessed. */
 const tagLength = 16
-
-const toSource = ({ bytes, mimeType, sha256: hash }: KeptContent): BlobSource => ({
-  mimeType,
-  sha256: hash,
-  totalSize: bytes.length,
-  read: (offset, length) => Effect.succeed(bytes.subarray(offset, offset + length))
-})
 
 /** Keeps the contents of tool results in memory, up to both bounds. */
 const makeKeptContents = (maxBytes: number, maxCount: number) => {
@@ -65,19 +56,15 @@ const makeKeptContents = (maxBytes: number, maxCount: number) => {
   const formatId = (number: string): string =>
     `${number}.${bytesToHex(hmac(sha256, key, encodeUtf8(number)).subarray(0, tagLength))}`
 
-  const evict = (): void => {
-    for (const [id, { bytes }] of kept) {
-      if (keptBytes <= maxBytes && kept.size <= maxCount) return
-      kept.delete(id)
-      keptBytes -= bytes.length
-    }
-  }
-
   const keep = (content: KeptContent): string => {
     const id = formatId(String(created++))
     kept.set(id, content)
     keptBytes += content.bytes.length
-    evict()
+    for (const [oldest, { bytes }] of kept) {
+      if (keptBytes <= maxBytes && kept.size <= maxCount) break
+      kept.delete(oldest)
+      keptBytes -= bytes.length
+    }
     return id
   }
 
@@ -85,9 +72,10 @@ const makeKeptContents = (maxBytes: number, maxCount: number) => {
     if (formatId(id.split(".", 1)[0] ?? "") !== id) return Result.fail(blobNotAccessible("invalid_handle"))
     const content = kept.get(id)
     if (content === undefined) return Result.fail(blobNotAccessible("gone"))
-    return content.owner === callerKey(caller)
-      ? Result.succeed(toSource(content))
-      : Result.fail(blobNotAccessible("forbidden"))
+    const { bytes, owner, ...described } = content
+    if (owner !== callerKey(caller)) return Result.fail(blobNotAccessible("forbidden"))
+    const read: BlobSource["read"] = (offset, length) => Effect.succeed(bytes.subarray(offset, offset + length))
+    return Result.succeed({ ...described, totalSize: bytes.length, read })
   }
 
   return {

@@ -51,33 +51,18 @@ const makeWindowReports = () => {
   })
 }
 
-const leftOut = (
-  server: string,
-  uri: string,
-  reason: string,
-  outcome: DesktopWarning["outcome"] = "left_out"
-): Result.Result<never, DesktopWarning> => Result.fail({ server, uri, reason, outcome })
-
-const hasSubscriptions = ({ session: { info } }: OfferedServer): boolean => info.capabilities.subscribe
-
 /** The windows of servers that are not shown, as last listed. */
 const unshownWindows = (
   servers: ServerSupervisor,
   isRequested: (uri: string) => boolean
 ): ReadonlyArray<DesktopWarning> => {
   const { running, shown } = servers.snapshot()
-  const unshown = running.filter((server) => !hasSubscriptions(server) && !shown.includes(server))
-  return unshown.flatMap(({ config, resources }) =>
-    resources
-      .map(uriOf)
-      .filter(isRequested)
-      .map((uri) => ({
-        server: servers.identify(config.name),
-        uri,
-        reason: "the server lacks resources.subscribe",
-        outcome: "left_out"
-      }))
-  )
+  const unshown = running.filter((server) => !server.session.info.capabilities.subscribe && !shown.includes(server))
+  return unshown.flatMap(({ config, resources }) => {
+    const fault = { server: servers.identify(config.name), reason: "the server lacks resources.subscribe" }
+    const uris = resources.map(uriOf).filter(isRequested)
+    return uris.map((uri) => ({ ...fault, uri, outcome: "left_out" as const }))
+  })
 }
 
 /** Makes the desktop of a Computer; `history` names the servers of recent calls, oldest first. */
@@ -93,20 +78,20 @@ export const makeDesktop = Effect.fnUntraced(function* (
     { config }: OfferedServer,
     session: McpSession | undefined,
     remaining: Effect.Effect<Duration.Duration>
-  ): Effect.fn.Return<Result.Result<WindowResource, DesktopWarning>> {
-    const server = servers.identify(config.name)
-    const uri = uriOf(resource)
+  ): Effect.fn.Return<WindowResource, DesktopWarning> {
+    const [server, uri] = [servers.identify(config.name), uriOf(resource)]
+    const leftOut = (reason: string, outcome: DesktopWarning["outcome"] = "left_out") =>
+      Effect.fail({ server, uri, reason, outcome })
     const parsed = parseWindowUri(uri)
-    if (Result.isFailure(parsed)) return leftOut(server, uri, parsed.failure.reason)
-    if (session === undefined) return leftOut(server, uri, "the lazy server is idle", "hidden")
-    return yield* session.readResource(uri).pipe(
-      Effect.map((contents) => Result.succeed({ server, uri, resource, contents })),
-      Effect.catch(({ message }) => Effect.succeed(leftOut(server, uri, message))),
+    if (Result.isFailure(parsed)) return yield* leftOut(parsed.failure.reason)
+    if (session === undefined) return yield* leftOut("the lazy server is idle", "hidden")
+    const contents = yield* Effect.catch(session.readResource(uri), ({ message }) => leftOut(message)).pipe(
       Effect.timeoutOrElse({
         duration: yield* remaining,
-        orElse: () => Effect.succeed(leftOut(server, uri, `not read within ${Duration.toSeconds(readTimeout)} seconds`))
+        orElse: () => leftOut(`not read within ${Duration.toSeconds(readTimeout)} seconds`)
       })
     )
+    return { server, uri, resource, contents }
   })
 
   /**
@@ -122,7 +107,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
       (resource, server) => {
         // The whole desktop is read again and again: this must not keep lazy servers running.
         const session = window === undefined ? backgroundSessionOf(server) : server.session
-        return Effect.map(readWindow(resource, server, session, remaining), Array.of)
+        return Effect.map(Effect.result(readWindow(resource, server, session, remaining)), Array.of)
       },
       (resources) => {
         const byUri = new Map(resources.map((resource) => [uriOf(resource), resource]))
@@ -137,5 +122,3 @@ export const makeDesktop = Effect.fnUntraced(function* (
 
   return { show }
 })
-
-export type ComputerDesktop = Effect.Success<ReturnType<typeof makeDesktop>>

@@ -20,10 +20,13 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings, type ResolveDpe } from "../ComputerSettings.ts"
-import { rejectServerWhileRestarting, rejectWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import { backgroundSessionOf, isIdle, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { listingTimedOut } from "../servers/resourceReads.ts"
-import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import {
+  rejectServerWhileRestarting,
+  rejectWhileRestarting,
+  type ServerSupervisor
+} from "../servers/ServerSupervisor.ts"
 
 const ownsHost = ({ resources }: Pick<OfferedServer, "resources">, host: string): boolean =>
   resources.some((resource) => {
@@ -39,9 +42,8 @@ const resolutionFailed = (uri: string, reason: string, category?: string, detail
     ...definedOnly({ details })
   })
 
-/** Makes the listing of the resources of one server. */
+/** Makes the function that gets one page of a server's resources, unchanged (spec §10.5). */
 const makeResourcePages = (servers: ServerSupervisor, readTimeout: Duration.Duration) =>
-  /** Gets one page of a server's resources, unchanged (spec §10.5). */
   Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: CallRequest<"getResources">) {
     const server = servers.findById(mcpServer)
     if (server === undefined) {
@@ -64,7 +66,6 @@ const makeResourcePages = (servers: ServerSupervisor, readTimeout: Duration.Dura
     return { resources: items, reqId, ...definedOnly({ nextCursor }) }
   })
 
-/** Makes the resolution of documents to locations by `resolveDpe`. */
 const makeResolution = (servers: ServerSupervisor, resolveDpe: ResolveDpe | undefined) => {
   const ownersOf = (host: string) => servers.snapshot().running.filter((server) => ownsHost(server, host))
 
@@ -192,5 +193,3 @@ export const makeDocuments = Effect.fnUntraced(function* (
     find: makeSearch(servers, readTimeout, history)
   }
 })
-
-export type Documents = Effect.Success<ReturnType<typeof makeDocuments>>

@@ -1,4 +1,4 @@
-import { Duration, Effect, Result, Schema } from "effect"
+import { Duration, Effect, type Result, Schema } from "effect"
 import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { TaskState } from "../../../domain/calls/tasksState.ts"
 import { asObject, asString, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
@@ -17,13 +17,9 @@ import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks } from "../calls/CallTasks.ts"
 import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
-import { rejectServerWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import type { OfferedServer } from "../servers/ServersSnapshot.ts"
-import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import { rejectServerWhileRestarting, type ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
-
-/** Encodes the result of a task as that of a call, so that the reply fits into a message. */
-type EncodeResult = (result: ToolResult, caller: OfficeCaller) => Effect.Effect<JsonObject>
 
 type McpResult = Effect.Effect<JsonObject, McpSessionError>
 
@@ -33,6 +29,7 @@ const isForwarded = (method: string): method is (typeof forwardedMethods)[number
   (forwardedMethods as ReadonlyArray<string>).includes(method)
 
 const failed = (code: number, message: string) => new McpSessionError({ reason: "protocol", code, message })
+const invalidParams = (message: string) => failed(jsonRpcCodes.invalidParams, message)
 
 /** The members of a listed tool that the office's list of tools carries. */
 const listedMembers: ReadonlyArray<string> = ["name", "description", "inputSchema", "outputSchema", "annotations"]
@@ -70,30 +67,23 @@ const toFailure = ({ code = jsonRpcCodes.internalError, data, message }: McpSess
   ...definedOnly({ data })
 })
 
-/** Decodes the parameters of a request to this Computer. */
-const decodeParams = <A>(decode: (params: JsonObject) => Result.Result<A, string>, params: JsonObject) =>
-  Effect.mapError(Effect.fromResult(decode(params)), (message) => failed(jsonRpcCodes.invalidParams, message))
-
 const decodeStart = makeDecoder(TaskStart)
 const decodeQuery = makeDecoder(TaskQuery)
 const encodeView = Schema.encodeSync(TaskView)
 
-const rejectUnknown = Effect.fnUntraced(function* (
-  servers: ServerSupervisor,
-  id: string
-): Effect.fn.Return<never, McpSessionError> {
+const rejectUnknown = Effect.fnUntraced(function* (servers: ServerSupervisor, id: string) {
   yield* Effect.mapError(
     rejectServerWhileRestarting(servers, id),
     ({ extra, message }) => new McpSessionError({ reason: "unavailable", message, ...definedOnly({ data: extra }) })
   )
-  return yield* failed(jsonRpcCodes.invalidParams, `No MCP server '${id}' runs here`)
+  return yield* invalidParams(`No MCP server '${id}' runs here`)
 })
 
 /** Sends a request to a server and gives its result, without reserved members. */
 const forward = ({ session }: OfferedServer, { method, params }: CallRequest<"mcp">): McpResult => {
   if (method === "resources/read") {
     const uri = asString(params["uri"])
-    if (uri === undefined) return Effect.fail(failed(jsonRpcCodes.invalidParams, "'uri' must be a string"))
+    if (uri === undefined) return Effect.fail(invalidParams("'uri' must be a string"))
     const isKept = reservedKeysOf(session.info.name)
     return Effect.map(session.readResource(uri), (contents) => ({
       contents: contents.map((content: unknown) =>
@@ -113,7 +103,8 @@ export const makeMcpRequests = (
   tasks: CallTasks,
   callerOf: (agent: string) => OfficeCaller,
   { encodeCallStatus }: ProtocolLine,
-  encodeResult: EncodeResult
+  /** Encodes the result of a task as that of a call, so that the reply fits into a message. */
+  encodeResult: (result: ToolResult, caller: OfficeCaller) => Effect.Effect<JsonObject>
 ) => {
   const { findById, identify, snapshot } = servers
   const list = Effect.sync(() => {
@@ -121,33 +112,27 @@ export const makeMcpRequests = (
     return { servers: running.map((server) => describeServer(identify(server.config.name), server, catalogue)) }
   })
 
-  const showTask = Effect.fnUntraced(function* (
-    { agent, params }: CallRequest<"mcp">,
-    state: Effect.Effect<TaskState, ProtocolError>
-  ): Effect.fn.Return<JsonObject, McpSessionError> {
-    const { result, status, ...shown } = yield* Effect.mapError(state, ({ message }) =>
-      failed(jsonRpcCodes.invalidParams, message)
-    )
-    const report = status && asObject(encodeCallStatus({ reqId: String(params["id"]), status }))
-    const encoded = result && (yield* encodeResult(result, callerOf(agent)))
-    return encodeView({ ...shown, ...definedOnly({ report, result: encoded }) })
-  })
+  /** Makes a method that shows a task to its caller. */
+  const taskMethod = <A>(
+    decode: (params: JsonObject) => Result.Result<A, string>,
+    run: (caller: OfficeCaller, params: A) => Effect.Effect<TaskState, ProtocolError>
+  ) =>
+    Effect.fnUntraced(function* ({ agent, params }: CallRequest<"mcp">) {
+      const caller = callerOf(agent)
+      const decoded = yield* Effect.mapError(Effect.fromResult(decode(params)), invalidParams)
+      const { result, status, ...shown } = yield* Effect.mapError(run(caller, decoded), ({ message }) =>
+        invalidParams(message)
+      )
+      const report = status && asObject(encodeCallStatus({ reqId: String(params["id"]), status }))
+      const encoded = result && (yield* encodeResult(result, caller))
+      return encodeView({ ...shown, ...definedOnly({ report, result: encoded }) })
+    })
 
-  /** The requests that this Computer answers itself. */
   const ownMethods: { readonly [method: string]: (request: CallRequest<"mcp">) => McpResult } = {
     "servers/list": () => list,
-    "tasks/start": (request) =>
-      Effect.flatMap(decodeParams(decodeStart, request.params), (task) =>
-        showTask(request, tasks.start({ ...task, caller: callerOf(request.agent) }))
-      ),
-    "tasks/get": (request) =>
-      Effect.flatMap(decodeParams(decodeQuery, request.params), (query) =>
-        showTask(request, tasks.get(callerOf(request.agent), query))
-      ),
-    "tasks/cancel": (request) =>
-      Effect.flatMap(decodeParams(decodeQuery, request.params), ({ id }) =>
-        showTask(request, tasks.cancel(callerOf(request.agent), id))
-      )
+    "tasks/start": taskMethod(decodeStart, (caller, task) => tasks.start({ ...task, caller })),
+    "tasks/get": taskMethod(decodeQuery, tasks.get),
+    "tasks/cancel": taskMethod(decodeQuery, (caller, { id }) => tasks.cancel(caller, id))
   }
 
   const send = (request: CallRequest<"mcp">): McpResult => {
@@ -157,19 +142,16 @@ export const makeMcpRequests = (
     return server === undefined ? rejectUnknown(servers, String(id)) : forward(server, request)
   }
 
-  return {
-    /** Gives the result of a request, or its error. */
-    handle: (request: CallRequest<"mcp">): Effect.Effect<McpOutcome & { readonly reqId: RequestId }> => {
-      const { reqId, timeout = defaultMcpTimeoutSeconds } = request
-      const timedOut = failed(jsonRpcCodes.internalError, `no response within ${timeout} seconds`)
-      return send(request).pipe(
-        Effect.timeoutOrElse({ duration: Duration.seconds(timeout), orElse: () => Effect.fail(timedOut) }),
-        Effect.result,
-        Effect.map((outcome) => {
-          if (Result.isSuccess(outcome)) return { reqId, result: toSafeJson(outcome.success) }
-          return { reqId, failure: toFailure(outcome.failure) }
-        })
-      )
-    }
+  /** Gives the result of a request, or its error. */
+  return (request: CallRequest<"mcp">): Effect.Effect<McpOutcome & { readonly reqId: RequestId }> => {
+    const { reqId, timeout = defaultMcpTimeoutSeconds } = request
+    const timedOut = failed(jsonRpcCodes.internalError, `no response within ${timeout} seconds`)
+    return send(request).pipe(
+      Effect.timeoutOrElse({ duration: Duration.seconds(timeout), orElse: () => Effect.fail(timedOut) }),
+      Effect.match({
+        onSuccess: (result) => ({ reqId, result: toSafeJson(result) }),
+        onFailure: (error) => ({ reqId, failure: toFailure(error) })
+      })
+    )
   }
 }

@@ -34,28 +34,21 @@ export interface SkillFolders {
 interface SkillsParts {
   readonly servers: ServerSupervisor
   readonly folders: SkillFolders
-  /** Announces a changed part of the Computer. */
   readonly notify: (part: ComputerPart) => Effect.Effect<void>
-}
-
-/** A request for a file of a skill, `SKILL.md` by default. */
-interface SkillFileRequest {
-  readonly name: string
-  readonly relPath?: string | undefined
 }
 
 /** The skills of a Computer (spec of 0.2.1 §1.2). */
 export interface Skills {
   /** The skills with their front matter: those of the user, of the marketplaces, then of the running MCP servers. */
   readonly list: Effect.Effect<ReadonlyArray<SkillRef>>
-  /** Finds a file of a skill. Fails with 4016, 4014 or 4017. */
-  readonly read: (request: SkillFileRequest) => Effect.Effect<SkillFileSource, ProtocolError>
+  /** Finds a file of a skill, `SKILL.md` by default. Fails with 4016, 4014 or 4017. */
+  readonly read: (name: string, relPath?: string) => Effect.Effect<SkillFileSource, ProtocolError>
 }
 
 /** Names nothing: a Computer without access to files. */
 const noSkills: Skills = {
   list: Effect.succeed([]),
-  read: ({ name }) => Effect.fail(Result.isFailure(parseSkillName(name)) ? invalidSkillName(name) : skillNotFound(name))
+  read: (name) => Effect.fail(Result.isFailure(parseSkillName(name)) ? invalidSkillName(name) : skillNotFound(name))
 }
 
 const makeFileSkills = Effect.fnUntraced(function* (
@@ -105,7 +98,7 @@ const makeFileSkills = Effect.fnUntraced(function* (
       yield* update
       return listRefs()
     }).pipe(Effect.withSpan("Skills.list")),
-    read: Effect.fn("Skills.read")(function* ({ name, relPath = skillMainFile }: SkillFileRequest) {
+    read: Effect.fn("Skills.read")(function* (name: string, relPath: string = skillMainFile) {
       const parsed = parseSkillName(name)
       if (Result.isFailure(parsed)) return yield* invalidSkillName(name)
       if (!skills.has(name)) yield* settled
@@ -126,9 +119,7 @@ const makeFileSkills = Effect.fnUntraced(function* (
  * Makes the skills of a Computer: scans folders, stages the skills of MCP servers, and announces changes of the list. The
  * host provides the port `SkillFiles`; without it there are no skills.
  */
-export const makeSkills = Effect.fnUntraced(function* (
-  parts: SkillsParts
-): Effect.fn.Return<Skills, never, Scope.Scope> {
+export const makeSkills = Effect.fnUntraced(function* (parts: SkillsParts) {
   const files = yield* Effect.serviceOption(SkillFiles)
   if (Option.isSome(files)) return yield* makeFileSkills(files.value, parts)
   const { marketplaces = [], userFolder } = parts.folders

@@ -28,7 +28,6 @@ const defaultMaxBytes = 100 * 1024 * 1024
 /** An upload without a chunk for this long ends. */
 const idleTimeout = Duration.minutes(2)
 
-/** An upload in progress. */
 interface Upload extends UploadDeclaration {
   readonly id: string
   readonly caller: OfficeCaller
@@ -54,8 +53,10 @@ const forbidUploads: Uploads = {
   reset: Effect.void
 }
 
-const toIoError = ({ message: reason }: LandingFailed): Effect.Effect<never, ProtocolError> =>
-  Effect.andThen(Effect.logError("upload failed", { reason }), Effect.fail(uploadRejected("io_error")))
+const orIoError = <A>(landing: Effect.Effect<A, LandingFailed>): Effect.Effect<A, ProtocolError> =>
+  Effect.catch(landing, ({ message: reason }) =>
+    Effect.andThen(Effect.logError("upload failed", { reason }), Effect.fail(uploadRejected("io_error")))
+  )
 
 /** Makes the uploads in progress, which end with the scope. */
 const makeUploadsInProgress = Effect.fnUntraced(function* (maxBytes: number) {
@@ -82,12 +83,9 @@ const makeUploadsInProgress = Effect.fnUntraced(function* (maxBytes: number) {
     yield* end(upload)
   })
 
-  const begin = Effect.fnUntraced(function* (
-    request: CallRequest<"putBlob">,
-    caller: OfficeCaller
-  ): Effect.fn.Return<Upload, ProtocolError> {
+  const begin = Effect.fnUntraced(function* (request: CallRequest<"putBlob">, caller: OfficeCaller) {
     const declaration = yield* Effect.fromResult(parseDeclaration(request, maxBytes))
-    const now = yield* Clock.currentTimeMillis
+    const lastChunkAt = yield* Clock.currentTimeMillis
     if (isClosing) return yield* uploadRejected("forbidden")
     if (uploads.size >= maxUploads) return yield* uploadRejected("busy")
     const upload: Upload = {
@@ -98,7 +96,7 @@ const makeUploadsInProgress = Effect.fnUntraced(function* (maxBytes: number) {
       lock: Semaphore.makeUnsafe(1),
       part: undefined,
       received: 0,
-      lastChunkAt: now
+      lastChunkAt
     }
     uploads.set(upload.id, upload)
     yield* FiberMap.run(timers, upload.id, endWhenIdle(upload))
@@ -141,15 +139,15 @@ const receive = Effect.fnUntraced(function* (
   if (Result.isFailure(decoded)) return yield* uploadRejected("integrity")
   const bytes = decoded.success
   const received = yield* Effect.fromResult(receiveChunk(upload, { chunkOffset, eof }, bytes.length))
-  const part = (upload.part ??= yield* Effect.catch(openPart, toIoError))
+  const part = (upload.part ??= yield* orIoError(openPart))
   upload.hash.update(bytes)
-  yield* Effect.catch(part.append(bytes), toIoError)
+  yield* orIoError(part.append(bytes))
   upload.received = received
   upload.lastChunkAt = yield* Clock.currentTimeMillis
   const reply = { uploadId: upload.id, chunkOffset, reqId }
   if (!eof) return reply
   if (bytesToHex(upload.hash.digest()) !== upload.sha256) return yield* uploadRejected("integrity")
-  const landingPath = yield* Effect.catch(part.finish(upload.fileName), toIoError)
+  const landingPath = yield* orIoError(part.finish(upload.fileName))
   yield* Effect.logInfo("upload complete", { path: landingPath, bytes: received })
   return { ...reply, landingPath, totalSize: received, sha256: upload.sha256 }
 })

@@ -1,16 +1,4 @@
-import {
-  Config,
-  ConfigProvider,
-  Context,
-  Data,
-  Effect,
-  Fiber,
-  FiberMap,
-  Layer,
-  Option,
-  Result,
-  type Scope
-} from "effect"
+import { Config, ConfigProvider, Context, Data, Effect, Fiber, FiberMap, Layer, Option, Result } from "effect"
 import {
   validateInputValue,
   defaultInputValue,
@@ -85,20 +73,17 @@ const isUsable = (input: Input, value: string): boolean =>
 const fromEnvironment = Effect.fnUntraced(function* (input: Input, server: InputUser | undefined) {
   for (const name of inputEnvironmentNames(input.id, server)) {
     const value = yield* readEnvironment(name)
-    if (value !== undefined && isUsable(input, value))
-      return Option.some(yield* acceptAs(input, value, "environment", name))
+    if (value !== undefined && isUsable(input, value)) return yield* acceptAs(input, value, "environment", name)
   }
-  return Option.none<ResolvedInput>()
+  return undefined
 })
 
-const fromDefault = (input: Input): Option.Option<ResolvedInput> =>
-  Option.map(Option.fromUndefinedOr(defaultInputValue(input)), (value) => ({ value, source: "default" }))
+const fromDefault = (input: Input): ResolvedInput | undefined => {
+  const value = defaultInputValue(input)
+  return value === undefined ? undefined : { value, source: "default" }
+}
 
-const make = Effect.fnUntraced(function* ({
-  prompt,
-  values = {},
-  runCommand
-}: InputSources): Effect.fn.Return<InputsShape, never, Scope.Scope> {
+const make = Effect.fnUntraced(function* ({ prompt, values = {}, runCommand }: InputSources) {
   const explicitValues = new Map(Object.entries(values))
   const cache = new Map<string, ResolvedInput>()
   const inFlight = yield* FiberMap.make<string, ResolvedInput, InputMissing>()
@@ -108,31 +93,27 @@ const make = Effect.fnUntraced(function* ({
     if (explicit !== undefined) {
       return Option.some(yield* acceptAs(input, explicit, "explicit", `the value of input "${input.id}"`))
     }
-    const cached = cache.get(cacheKey(input, server))
-    if (cached !== undefined) return Option.some(cached)
-    const found = yield* fromEnvironment(input, server)
-    if (Option.isNone(found)) return Option.fromUndefinedOr(cache.get(cacheKey(input)))
-    cache.set(cacheKey(input, server), found.value)
-    return found
+    const key = cacheKey(input, server)
+    const found = cache.get(key) ?? (yield* fromEnvironment(input, server))
+    if (found !== undefined) cache.set(key, found)
+    return Option.fromUndefinedOr(found ?? cache.get(cacheKey(input)))
   })
 
   const fromCommand = (input: CommandInput) =>
-    runCommand === undefined
-      ? Effect.succeedNone
-      : Effect.mapBoth(runCommand(input), {
-          onSuccess: (value) => Option.some<ResolvedInput>({ value, source: "command" }),
-          onFailure: ({ message }) => missing(input, `the command of input "${input.id}" ${message}`)
-        })
+    runCommand &&
+    Effect.mapBoth(runCommand(input), {
+      onSuccess: (value): ResolvedInput => ({ value, source: "command" }),
+      onFailure: ({ message }) => missing(input, `the command of input "${input.id}" ${message}`)
+    })
   const fromPrompt = Effect.fnUntraced(function* (input: PromptInput) {
-    const answer = prompt === undefined ? Option.none() : yield* prompt(input)
-    if (Option.isNone(answer)) return Option.none<ResolvedInput>()
-    return Option.some(yield* acceptAs(input, answer.value, "prompt", "the answer"))
+    const answer = prompt && Option.getOrUndefined(yield* prompt(input))
+    return answer === undefined ? undefined : yield* acceptAs(input, answer, "prompt", "the answer")
   })
 
   const obtain = Effect.fnUntraced(function* (input: Input) {
-    const found = yield* input.type === "command" ? fromCommand(input) : fromPrompt(input)
-    const resolved = Option.orElse(found, () => fromDefault(input))
-    if (Option.isSome(resolved)) return resolved.value
+    const obtaining = input.type === "command" ? fromCommand(input) : fromPrompt(input)
+    const resolved = (obtaining && (yield* obtaining)) ?? fromDefault(input)
+    if (resolved !== undefined) return resolved
     return yield* missing(
       input,
       `input "${input.id}" has no value: set the environment variable ${inputVariableName(input.id)} ` +
@@ -148,7 +129,7 @@ const make = Effect.fnUntraced(function* ({
     return yield* Fiber.join(running ?? (yield* FiberMap.run(inFlight, key, obtainAndCache)))
   })
 
-  return {
+  return Inputs.of({
     peek,
     resolve: (input, server) =>
       Effect.flatMap(peek(input, server), Option.match({ onSome: Effect.succeed, onNone: () => obtainOnce(input) })),
@@ -158,7 +139,7 @@ const make = Effect.fnUntraced(function* ({
         explicitValues.delete(id)
         for (const key of cache.keys()) if (key.startsWith(`[${JSON.stringify(id)},`)) cache.delete(key)
       })
-  }
+  })
 })
 
 /** Values of the inputs that a configuration refers to by `${input:id}`. */

@@ -1,4 +1,5 @@
 import { Cause, Effect, Logger } from "effect"
+import { isShallowEqual } from "../../../domain/objects.ts"
 import { maxLogMembers, truncateLogText } from "../../shared/logLimits.ts"
 
 /** Holds secret values and replaces them in texts. */
@@ -52,10 +53,11 @@ export const makeSecrets = (): Secrets => {
       if (value.length < minSecretLength) return
       for (const encoded of encodings(value)) secrets.add(encoded)
     },
-    redact: (text) => {
-      const spans = [...secrets].flatMap((secret) => [...occurrences(text, secret)])
-      return replaceSpans(text, spans)
-    }
+    redact: (text) =>
+      replaceSpans(
+        text,
+        [...secrets].flatMap((secret) => [...occurrences(text, secret)])
+      )
   }
 }
 
@@ -70,43 +72,36 @@ const redactValue = (root: unknown, secrets: Secrets): unknown => {
   const redacted = new Map<object, unknown>()
   const redact = (text: string): string => truncateLogText(text, secrets.redact)
 
-  const redactError = (error: Error, remainingDepth: number): Error => {
+  const redactError = (error: Error, depth: number): Error => {
     const stack = error.stack ?? ""
+    const keys = Object.getOwnPropertyNames(error).filter((key) => !standardErrorKeys.includes(key))
+    const members = keys.map((key): unknown => Reflect.get(error, key))
     const [message, trace] = [redact(error.message), redact(stack)]
-    const members = Object.getOwnPropertyNames(error)
-      .filter((key) => !standardErrorKeys.includes(key))
-      .map((key): readonly [string, unknown, unknown] => {
-        const member: unknown = Reflect.get(error, key)
-        return [key, member, walk(member, remainingDepth - 1)]
-      })
-    const isSafe = message === error.message && trace === stack && members.every(([, member, safe]) => member === safe)
-    if (isSafe) return error
+    const safe = members.map((member) => walk(member, depth))
+    if (isShallowEqual([message, trace, ...safe], [error.message, stack, ...members])) return error
     const copy = new Error(message)
     copy.name = error.name
     copy.stack = trace
-    for (const [key, , value] of members) Object.defineProperty(copy, key, { value, enumerable: key !== "cause" })
+    for (const [at, key] of keys.entries()) {
+      Object.defineProperty(copy, key, { value: safe[at], enumerable: key !== "cause" })
+    }
     return copy
   }
-  const redactObject = (value: object, remainingDepth: number): unknown => {
-    if (value instanceof Error) return redactError(value, remainingDepth)
+  const redactObject = (value: object, depth: number): unknown => {
+    if (value instanceof Error) return redactError(value, depth)
     if ("toJSON" in value && typeof value.toJSON === "function") {
       const shown: unknown = value.toJSON()
-      const safe = walk(shown, remainingDepth - 1)
+      const safe = walk(shown, depth)
       return safe === shown ? value : safe
     }
     if (Array.isArray(value) || value instanceof Map || value instanceof Set) {
       const items: ReadonlyArray<unknown> = value instanceof Map ? [...value].flat() : [...value]
-      const safe = items.slice(0, maxLogMembers).map((item) => walk(item, remainingDepth - 1))
-      return safe.length === items.length && safe.every((item, index) => item === items[index]) ? value : safe
+      const safe = items.slice(0, maxLogMembers).map((item) => walk(item, depth))
+      return isShallowEqual(safe, items) ? value : safe
     }
     const entries = Object.entries(value)
-    const safe = entries
-      .slice(0, maxLogMembers)
-      .map(([key, member]) => [redact(key), walk(member, remainingDepth - 1)] as const)
-    return safe.length === entries.length &&
-      safe.every(([key, member], index) => key === entries[index]?.[0] && member === entries[index]?.[1])
-      ? value
-      : Object.fromEntries(safe)
+    const safe = entries.slice(0, maxLogMembers).map(([key, member]) => [redact(key), walk(member, depth)] as const)
+    return isShallowEqual(safe.flat(), entries.flat()) ? value : Object.fromEntries(safe)
   }
   const walk = (value: unknown, remainingDepth: number): unknown => {
     if (typeof value === "string") return redact(value)
@@ -116,22 +111,19 @@ const redactValue = (root: unknown, secrets: Secrets): unknown => {
     if (previous !== undefined) return previous
     // Ends circular references: returning the value itself would leak the secret.
     redacted.set(value, tooDeepMark)
-    const safe = redactObject(value, remainingDepth)
+    const safe = redactObject(value, remainingDepth - 1)
     redacted.set(value, safe)
     return safe
   }
   return walk(root, maxLogDepth)
 }
 
-const payloadOf = (reason: Cause.Reason<unknown>): unknown =>
-  Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) ? reason.defect : undefined
-
 const redactCause = (cause: Cause.Cause<unknown>, secrets: Secrets): Cause.Cause<unknown> => {
   if (cause.reasons.length === 0) return cause
   const text = Cause.pretty(cause)
   const safe = truncateLogText(text, secrets.redact)
   const isSafe = cause.reasons.every((reason) => {
-    const payload = payloadOf(reason)
+    const payload: unknown = Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) && reason.defect
     return redactValue(payload, secrets) === payload
   })
   return safe === text && isSafe ? cause : Cause.die(safe)

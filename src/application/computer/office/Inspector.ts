@@ -14,13 +14,13 @@ import { matchesTool } from "../../../domain/policy/matchRule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { ServerOutputs } from "./operatorAccess.ts"
-import type { OperatorHandlers } from "./operatorHandlers.ts"
+import type { ServerOutputs, OperatorHandlers } from "./operatorAccess.ts"
 import {
   backgroundSessionOf,
   isOffered,
   type OfferedServer,
   type ServerState,
+  type ServerStates,
   uriOf
 } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
@@ -59,18 +59,16 @@ interface ServerTimes {
   readonly starts: number
 }
 
-const nextTimes = (known: ServerTimes | undefined, { _tag: tag }: ServerState, now: number): ServerTimes => {
-  if (known?.tag === tag) return known
-  return { tag, since: now, starts: (known?.starts ?? 0) + (tag === "Starting" ? 1 : 0) }
-}
-
 /** Records the times of all servers as long as the scope, and calls `onChange` after each change. */
 const makeServerTimes = Effect.fnUntraced(function* (servers: ServerSupervisor, onChange: () => void) {
   const clock = yield* Clock.Clock
   let times: ReadonlyMap<string, ServerTimes> = new Map()
-  const record = (states: ReadonlyMap<string, ServerState>) => {
-    const now = clock.currentTimeMillisUnsafe()
-    times = new Map([...states].map(([name, state]) => [name, nextTimes(times.get(name), state, now)]))
+  const nextTimes = (known: ServerTimes | undefined, { _tag: tag }: ServerState): ServerTimes => {
+    const starts = (known?.starts ?? 0) + (tag === "Starting" ? 1 : 0)
+    return known?.tag === tag ? known : { tag, since: clock.currentTimeMillisUnsafe(), starts }
+  }
+  const record = (states: ServerStates) => {
+    times = new Map([...states].map(([name, state]) => [name, nextTimes(times.get(name), state)]))
   }
   record(servers.snapshot().states)
   const recording = Stream.runForEach(servers.changes, (states) =>
@@ -84,20 +82,11 @@ const makeServerTimes = Effect.fnUntraced(function* (servers: ServerSupervisor, 
 })
 
 const reasonOf = (state: ServerState): string | undefined => {
-  switch (state._tag) {
-    case "BackingOff":
-    case "Failed":
-      return state.publicReason
-    case "Degraded":
-      return state.reason
-    case "Idle":
-      return state.failure?.publicReason ?? "lazy: starts on request"
-    case "Stopped":
-      return state.reason === "disabled" ? "disabled in the configuration" : "stopped by its owner"
-    case "Starting":
-    case "Ready":
-      return undefined
-  }
+  if ("publicReason" in state) return state.publicReason
+  if (state._tag === "Degraded") return state.reason
+  if (state._tag === "Idle") return state.failure?.publicReason ?? "lazy: starts on request"
+  if (state._tag !== "Stopped") return undefined
+  return state.reason === "disabled" ? "disabled in the configuration" : "stopped by its owner"
 }
 
 const inspectServer = (
@@ -106,16 +95,16 @@ const inspectServer = (
   { since, starts }: Pick<ServerTimes, "since" | "starts">,
   stderr: ReadonlyArray<string> | undefined
 ): InspectedServer => {
+  const { resources, tools } = isOffered(state) ? state : { resources: [], tools: [] }
   const reason = reasonOf(state)
-  const offer = isOffered(state) ? state : undefined
   return {
     name: truncate(name),
     state: stateNames[state._tag],
     since,
     restarts: Math.max(0, starts - 1),
-    tools: offer?.tools.length ?? 0,
-    windows: offer?.resources.filter((resource) => isWindowUri(uriOf(resource))).length ?? 0,
-    ...definedOnly({ reason: reason === undefined ? undefined : truncate(reason), stderr })
+    tools: tools.length,
+    windows: resources.filter((resource) => isWindowUri(uriOf(resource))).length,
+    ...definedOnly({ reason: reason && truncate(reason), stderr })
   }
 }
 
@@ -147,8 +136,6 @@ const makeParts = (servers: ServerSupervisor) => {
   }
 }
 
-export type Inspector = Effect.Success<ReturnType<typeof makeInspector>>
-
 /** Reports the states of the MCP servers of a Computer to the operators of its Server, as long as the scope. */
 export const makeInspector = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
@@ -169,12 +156,11 @@ export const makeInspector = Effect.fnUntraced(function* (
 
   const inspectAll = (): Inspection => {
     const { catalogue, states } = servers.snapshot()
+    const shown = [...states].slice(0, maxServers)
     const exposed = [...catalogue.entries].map(([tool, entry]) => ({ tool: truncate(tool), rule: consentOf(entry) }))
     const forbidden = [...catalogue.forbidden].map((tool) => ({ tool: truncate(tool), rule: "forbidden" }) as const)
     return {
-      servers: [...states]
-        .slice(0, maxServers)
-        .map(([name, state]) => inspectServer(name, state, timesOf(name), outputs.linesOf(name))),
+      servers: shown.map(([name, state]) => inspectServer(name, state, timesOf(name), outputs.linesOf(name))),
       consent: [...exposed, ...forbidden].slice(0, maxTools),
       parts: parts.current().slice(0, maxParts)
     }

@@ -1,9 +1,8 @@
-import { Data, Deferred, Effect, Exit, Scope, Stream, SubscriptionRef } from "effect"
+import { Data, Deferred, Effect, Exit, Scope, Stream, SubscriptionRef, Duration, Result } from "effect"
 import { defaultLineName } from "../../../domain/wire/lines.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import {
   joinOffice,
-  type JoinFailed,
   JoinRejected,
   makeInstanceSecret,
   type MemberHandlers,
@@ -12,6 +11,9 @@ import {
   type OfficeMember
 } from "../../member/OfficeMember.ts"
 import { TransportClient } from "../../ports/Transport.ts"
+import { type OfficeCaller, officeCaller } from "../../../domain/approvals/Caller.ts"
+import { decodeHead, jsonBody } from "../../ports/Body.ts"
+import type { CallReporter } from "../calls/Call.ts"
 
 /** The connection status of a Computer; `NotJoined` before a join and after `leave`. */
 export type OfficeStatus = MemberStatus | { readonly _tag: "NotJoined" }
@@ -53,7 +55,7 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (options: Omit<M
   const join = Effect.fnUntraced(function* (
     request: JoinOptions,
     makeHandlers: (member: OfficeMember) => MemberHandlers
-  ): Effect.fn.Return<void, JoinFailed | AlreadyJoined> {
+  ) {
     const { office } = request
     const cancelled = yield* Deferred.make<never, JoinRejected>()
     const scope = yield* Scope.fork(parentScope)
@@ -94,4 +96,56 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (options: Omit<M
       return active === undefined ? Effect.void : release(active)
     })
   }
+})
+
+export type OfficeConnection = Effect.Success<ReturnType<typeof makeOfficeConnection>>
+
+/**
+ * Tells the members of the offices of a Computer apart that join under one name. `onForget` ends what the Agent may do
+ * without a question.
+ */
+export const makeCallers = (onForget: () => void) => {
+  const membership = { Agent: 1, Operator: 1 }
+  const forget = (...kinds: ReadonlyArray<OfficeCaller["_tag"]>): void => {
+    for (const kind of kinds) membership[kind] += 1
+    onForget()
+  }
+  return {
+    /** The caller of a request that arrives now. `isProven` as for {@link officeCaller}. */
+    named: (name: string, isProven: boolean): OfficeCaller => {
+      const caller = officeCaller(name, membership.Agent, isProven)
+      return { ...caller, membership: membership[caller._tag] }
+    },
+    /** The Agent has left: a later one of its name is another caller. The Server proves who an operator is. */
+    forgetAgent: () => forget("Agent"),
+    /** Members may have left unnoticed. */
+    forgetAll: () => forget("Agent", "Operator")
+  }
+}
+
+/** How long the Server may take to acknowledge that a call waits. A Server of another implementation does not. */
+const announceTimeout = Duration.seconds(10)
+
+/** Reports the statuses of calls to the Server, which forwards them to their Agents. */
+export const makeOfficeReporter = (current: () => OfficeMember | undefined): CallReporter => ({
+  report: (report) =>
+    Effect.suspend(() => {
+      const member = current()
+      if (member === undefined) return Effect.void
+      const { callStatus, encodeCallStatus } = member.line
+      return Effect.ignore(member.notify(callStatus.event, jsonBody(encodeCallStatus(report))))
+    }),
+  announceWait: (report) =>
+    Effect.suspend(() => {
+      const member = current()
+      if (member === undefined) return Effect.succeed(false)
+      const { callStatus, encodeCallStatus } = member.line
+      return member.request(callStatus.event, jsonBody(encodeCallStatus(report)), announceTimeout).pipe(
+        Effect.map(([ack]) => {
+          const decoded = ack && Result.getOrUndefined(decodeHead(ack, callStatus.waitAck.decode))
+          return decoded !== undefined && decoded.waitSeconds > 0
+        }),
+        Effect.orElseSucceed(() => false)
+      )
+    })
 })

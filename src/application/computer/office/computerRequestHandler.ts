@@ -21,37 +21,11 @@ import type { OfficeMember } from "../../member/OfficeMember.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import type { MessageHandler } from "../../ports/Transport.ts"
 import { withServerSpan } from "../../shared/tracing.ts"
-import type { ApprovalRequests } from "./approvalRequests.ts"
-import type { Blobs } from "../content/Blobs.ts"
-import type { ComputerDesktop } from "../content/Desktop.ts"
-import type { Documents } from "../content/Documents.ts"
 import { makeMcpRequests } from "../content/McpRequests.ts"
-import type { Skills } from "../content/Skills.ts"
-import type { Uploads } from "../content/Uploads.ts"
-import type { Callers } from "./callers.ts"
-import type { Inspector } from "./Inspector.ts"
-import { type OperatorHandlers, toBodyHandlers } from "./operatorHandlers.ts"
-import { makeReplyEncoders, type ReplyEncoders } from "./replyEncoders.ts"
-import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import type { ToolCalls } from "../calls/ToolCalls.ts"
+import type { ComputerServices } from "./computerServices.ts"
+import { type OperatorHandlers, toBodyHandlers } from "./operatorAccess.ts"
+import { makeReplyEncoders } from "./replyEncoders.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
-
-interface ComputerServices {
-  readonly name: string
-  readonly servers: ServerSupervisor
-  readonly calls: ToolCalls
-  readonly approvals: ApprovalRequests
-  readonly callers: Callers
-  readonly desktop: ComputerDesktop
-  readonly documents: Documents
-  readonly skills: Skills
-  readonly blobs: Blobs
-  readonly uploads: Uploads
-  /** True when operators may learn how calls are decided. */
-  readonly isExplained: boolean
-  /** Missing where the operators of the Server see nothing. */
-  readonly inspector: Inspector | undefined
-}
 
 /** Serves one request, from its body to the body of its reply. */
 type Handler = (body: Body) => Effect.Effect<Body, ProtocolError>
@@ -73,7 +47,7 @@ const makeCallHandlers = (
   const handleMcpCall = Effect.fnUntraced(function* ({ params, timeout, toolName: _, ...target }: ToolCallRequest) {
     const wire = { agent: target.agent, computer: target.computer, req_id: target.reqId, timeout, ...params }
     const request = yield* Effect.mapError(Effect.fromResult(line.calls.mcp.request.decode(wire)), badRequest)
-    const { reqId: __, ...outcome } = yield* mcp.handle(request)
+    const { reqId: __, ...outcome } = yield* mcp(request)
     return { content: [], isError: outcome.failure !== undefined, structuredContent: outcome }
   })
 
@@ -105,22 +79,18 @@ const makeCallHandlers = (
     decideApproval: approvals.decide,
     skills: () => Effect.map(skills.list, (listed) => ({ skills: listed })),
     getSkill: ({ name: skill, relPath }) =>
-      Effect.map(skills.read({ name: skill, relPath }), ({ read: _, ...file }) => {
+      Effect.map(skills.read(skill, relPath), ({ read: _, ...file }) => {
         if (file.body !== undefined) return { ...file, name: skill }
         const reference = { channel: "skill", computer: name, name: skill, relPath: file.relPath } as const
         return { ...file, name: skill, blobHandle: formatBlobHandle(reference) }
       }),
     getBlob: (request, caller) => blobs.getBlob(request, caller, maxBytes()),
     putBlob: uploads.putBlob,
-    mcp: mcp.handle
+    mcp
   }
 }
 
-/** What an encoder needs to know of the request. */
-interface Replied {
-  readonly caller: OfficeCaller
-  readonly reqId: RequestId
-}
+type Replied = { readonly caller: OfficeCaller; readonly reqId: RequestId }
 
 /** The encoders of replies that fit in part; the others fail when they exceed a message. */
 type CallEncoders = {
@@ -133,7 +103,7 @@ const windowUriOf = (rendered: string): string => rendered.split("\n", 1)[0] ?? 
 const makeCallEncoders = (
   { servers }: ComputerServices,
   { line }: OfficeMember,
-  encode: ReplyEncoders
+  encode: ReturnType<typeof makeReplyEncoders>
 ): CallEncoders => {
   const { getDesktop, getTools, skills } = line.calls
   return {
@@ -142,12 +112,17 @@ const makeCallEncoders = (
     getTools: ({ tools: items, ...result }, { reqId }) => {
       const { entries } = servers.snapshot().catalogue
       const ownerOf = (tool: (typeof items)[number]) => entries.get(tool.name)?.server ?? ""
-      return encode.list(getTools, { items, ownerOf, replyWith: (tools) => ({ ...result, reqId, tools }) })
+      return encode.list(getTools, items, ownerOf, (tools) => ({ ...result, reqId, tools }))
     },
     getDesktop: ({ desktops: items }, { reqId }) =>
-      encode.list(getDesktop, { items, ownerOf: windowUriOf, replyWith: (desktops) => ({ desktops, reqId }) }),
+      encode.list(getDesktop, items, windowUriOf, (desktops) => ({ desktops, reqId })),
     skills: ({ skills: items }, { reqId }) =>
-      encode.list(skills, { items, ownerOf: ({ source }) => source, replyWith: (some) => ({ skills: some, reqId }) }),
+      encode.list(
+        skills,
+        items,
+        ({ source }) => source,
+        (some) => ({ skills: some, reqId })
+      ),
     mcp: (outcome, { reqId }) => encode.mcp({ ...outcome, reqId })
   }
 }
@@ -208,8 +183,7 @@ export const makeComputerRequestHandler = (services: ComputerServices, member: O
     if (notification._tag === "Cancelled") {
       return calls.cancel(notification.reqId, callerOf(notification.agent))
     }
-    const agentLeft = notification._tag === "Left" && notification.membership.role === "agent"
-    if (!agentLeft) return Effect.void
+    if (notification._tag !== "Left" || notification.membership.role !== "agent") return Effect.void
     callers.forgetAgent()
     return Effect.andThen(calls.endAgentCalls, uploads.reset)
   }

@@ -12,8 +12,40 @@ import type { CallDefinition } from "../../../domain/wire/defineCall.ts"
 import type { OfficeMember } from "../../member/OfficeMember.ts"
 import { type Body, jsonBody } from "../../ports/Body.ts"
 import type { Blobs } from "../content/Blobs.ts"
-import { truncateToFit } from "./truncateToFit.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
+
+const ownersBySize = <A>(items: ReadonlyArray<A>, ownerOf: (item: A) => string): ReadonlyArray<string> => {
+  const sizeOf = (owned: ReadonlyArray<A>) => owned.reduce((sum, item) => sum + jsonBody(item).byteLength(), 0)
+  const sizes = [...Map.groupBy(items, ownerOf)].map(([owner, owned]) => ({ owner, size: sizeOf(owned) }))
+  return sizes.sort((one, other) => other.size - one.size).map(({ owner }) => owner)
+}
+
+/**
+ * Fits a list into a reply. Omits all items of the largest owners, as few owners as possible, so that one owner cannot
+ * hide the others. Gives `undefined` when the items of no owner fit.
+ */
+export const truncateToFit = <A>(
+  items: ReadonlyArray<A>,
+  ownerOf: (item: A) => string,
+  encode: (items: ReadonlyArray<A>) => Body,
+  fits: (body: Body) => boolean
+): { readonly body: Body; readonly omitted: ReadonlyArray<string> } | undefined => {
+  const whole = encode(items)
+  if (fits(whole)) return { body: whole, omitted: [] }
+  const owners = ownersBySize(items, ownerOf)
+  // A binary search: every attempt serializes a message.
+  let tooFew = 0
+  let enough = owners.length
+  let found: Body | undefined
+  while (enough - tooFew > 1) {
+    const count = Math.floor((tooFew + enough) / 2)
+    const omitted = new Set(owners.slice(0, count))
+    const body = encode(items.filter((item) => !omitted.has(ownerOf(item))))
+    if (fits(body)) [enough, found] = [count, body]
+    else tooFew = count
+  }
+  return found && { body: found, omitted: owners.slice(0, enough) }
+}
 
 /** The members of a reply beside the result of a task. */
 const taskReplyRoom = "x".repeat(4096)
@@ -22,10 +54,7 @@ const mcpReplyTooLarge: McpOutcome = {
   failure: { code: jsonRpcCodes.internalError, message: "The result exceeds the message size limit" }
 }
 
-/** The part of a row that encodes its reply. */
 type ReplyRow<Reply> = Pick<CallDefinition<never, Reply>, "event" | "reply">
-
-export type ReplyEncoders = ReturnType<typeof makeReplyEncoders>
 
 /** Makes the functions that encode replies, which fit into a message: as a whole, in part, or as an error. */
 export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs: Pick<Blobs, "externalize">) => {
@@ -39,22 +68,17 @@ export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs:
     encode: (result: ToolResult) => A,
     isFitting: (encoded: A) => boolean
   ): Effect.fn.Return<A> {
-    const moveToBlobs = (budgetBytes: number) => (whole: ToolResult) => blobs.externalize(whole, caller, budgetBytes)
-    const reductions = [
-      moveToBlobs(line.inlineBytes),
-      (whole: ToolResult) => Effect.succeed(removeTransformedEvent(whole)),
-      moveToBlobs(smallInlineBytes),
-      moveToBlobs(0)
-    ]
     let reduced = result
-    for (const reduce of reductions) {
-      reduced = yield* reduce(reduced)
+    for (const budget of [line.inlineBytes, undefined, smallInlineBytes, 0]) {
+      reduced =
+        budget === undefined ? removeTransformedEvent(reduced) : yield* blobs.externalize(reduced, caller, budget)
       const encoded = encode(reduced)
       if (isFitting(encoded)) return encoded
     }
     return encode(toolFailed("The result exceeds the message size limit"))
   })
   const encodeResult = (result: ToolResult) => line.calls.toolCall.reply.encode(result)
+  const fitsTaskReply = (encoded: JsonObject) => fits(jsonBody({ encoded, room: taskReplyRoom }))
 
   return {
     whole: <Reply>({ reply }: ReplyRow<Reply>, value: Reply): Effect.Effect<Body> => {
@@ -64,15 +88,9 @@ export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs:
     /** Encodes a list without the items of the largest owners where the whole one does not fit. */
     list: <Reply, A>(
       { event, reply }: ReplyRow<Reply>,
-      {
-        items,
-        ownerOf,
-        replyWith
-      }: {
-        readonly items: ReadonlyArray<A>
-        readonly ownerOf: (item: A) => string
-        readonly replyWith: (items: ReadonlyArray<A>) => Reply
-      }
+      items: ReadonlyArray<A>,
+      ownerOf: (item: A) => string,
+      replyWith: (items: ReadonlyArray<A>) => Reply
     ): Effect.Effect<Body> => {
       const truncated = truncateToFit(items, ownerOf, (some) => jsonBody(reply.encode(replyWith(some))), fits)
       if (truncated === undefined) return Effect.succeed(tooLargeBody())
@@ -84,12 +102,7 @@ export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs:
       reduceToolResult(result, caller, (some) => jsonBody(encodeResult(some)), fits),
     /** Encodes the result of a task for a reply that has more members than it. */
     taskResult: (result: ToolResult, caller: OfficeCaller): Effect.Effect<JsonObject> =>
-      reduceToolResult(
-        result,
-        caller,
-        (some) => asObject(encodeResult(some)),
-        (encoded) => fits(jsonBody({ encoded, room: taskReplyRoom }))
-      ),
+      reduceToolResult(result, caller, (some) => asObject(encodeResult(some)), fitsTaskReply),
     /** Encodes the result of an MCP server, or the error of one that is too large. */
     mcp: (outcome: McpOutcome & { readonly reqId: RequestId }): Effect.Effect<Body> => {
       const bodyOf = (some: McpOutcome) => jsonBody(line.calls.mcp.reply.encode({ ...some, reqId: outcome.reqId }))

@@ -17,15 +17,12 @@ export type Catalogues = Effect.Success<ReturnType<typeof makeCatalogues>>
 /** Keeps catalogues as long as the Computer, and longer where the context has a `CatalogueStore`. */
 export const makeCatalogues = Effect.fnUntraced(function* (computer: ComputerName, { redact }: Secrets) {
   const store = Option.getOrUndefined(yield* Effect.serviceOption(CatalogueStore))
-  const kept = new Map<
-    string,
-    { readonly config: string; readonly catalogue: ServerCatalogue; readonly text: string }
-  >()
-
-  const keep = (server: string, config: string, catalogue: ServerCatalogue) => {
-    kept.set(server, { config, catalogue, text: catalogueText(catalogue) })
-    return catalogue
-  }
+  const describe = (config: string, catalogue: ServerCatalogue) => ({
+    config,
+    catalogue,
+    text: catalogueText(catalogue)
+  })
+  const kept = new Map<string, ReturnType<typeof describe>>()
 
   const loadStored = Effect.fnUntraced(function* (server: ServerConfig) {
     const key = makeCatalogueKey(computer, server)
@@ -33,7 +30,8 @@ export const makeCatalogues = Effect.fnUntraced(function* (computer: ComputerNam
     if (sealed === undefined) return undefined
     const opened = openCatalogue(key, sealed)
     if (Result.isFailure(opened)) return yield* Effect.fail({ message: opened.failure })
-    return keep(server.name, key.config, opened.success)
+    kept.set(server.name, describe(key.config, opened.success))
+    return opened.success
   })
 
   return {
@@ -49,19 +47,19 @@ export const makeCatalogues = Effect.fnUntraced(function* (computer: ComputerNam
     /** Keeps a catalogue that differs from the last one. */
     save: Effect.fnUntraced(function* (server: ServerConfig, catalogue: ServerCatalogue): Effect.fn.Return<void> {
       const key = makeCatalogueKey(computer, server)
-      const text = catalogueText(catalogue)
+      const described = describe(key.config, catalogue)
+      const { text } = described
       const known = kept.get(server.name)
       if (known?.config === key.config && known.text === text) return
-      keep(server.name, key.config, catalogue)
+      kept.set(server.name, described)
       if (store === undefined) return
       const sealed =
         redact(text) === text ? sealCatalogue(key, catalogue) : Result.fail("it holds the value of an input")
-      yield* Effect.catch(
-        Effect.flatMap(
-          Effect.mapError(Effect.fromResult(sealed), (message) => ({ message })),
-          (value) => store.save(key, value)
-        ),
-        ({ message: reason }) => Effect.logWarning("catalogue not stored", { server: server.name, reason })
+      yield* Effect.fromResult(Result.mapError(sealed, (message) => ({ message }))).pipe(
+        Effect.flatMap((value) => store.save(key, value)),
+        Effect.catch(({ message: reason }) =>
+          Effect.logWarning("catalogue not stored", { server: server.name, reason })
+        )
       )
     })
   }

@@ -1,4 +1,4 @@
-import { Effect, Option, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
+import { Effect, Option, Semaphore, Stream, SubscriptionRef } from "effect"
 import type { McpServers } from "../../../domain/mcpServers/reload.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import { isShallowEqual } from "../../../domain/objects.ts"
@@ -16,21 +16,7 @@ import {
 
 type Servers = McpServers<OfferedServer>
 
-export interface ServerStateStore {
-  readonly snapshot: () => ServersSnapshot
-  /** The MCP servers in all details of their lives. */
-  readonly servers: () => Servers
-  /** The current states, then every change. */
-  readonly changes: Stream.Stream<ServerStates>
-  /** Changes the servers at once, and announces the parts that differ for the office. */
-  readonly update: <A>(change: (servers: Servers) => readonly [A, Servers]) => Effect.Effect<A>
-  /** Names servers and tools in another way. */
-  readonly setNaming: (naming: Naming) => Effect.Effect<void>
-  /** Announces a change that the states do not show. */
-  readonly markChanged: (part: ComputerPart) => Effect.Effect<void>
-  /** Waits until `select` gives a value for the servers and the change is announced. */
-  readonly waitFor: <A>(select: (servers: Servers) => A | undefined) => Effect.Effect<A>
-}
+export type ServerStateStore = Effect.Success<ReturnType<typeof makeServerStateStore>>
 
 /** Maximum number of conflicts that are logged at a time: one mistake can cause thousands. */
 const maxLoggedConflicts = 10
@@ -42,13 +28,12 @@ const addedItems = <A>(before: ReadonlyArray<A>, after: ReadonlyArray<A>, keyOf:
 }
 
 /** What the owner of a Computer may want to correct. */
-type Problems = Pick<ServersSnapshot, "hostConflicts"> & Pick<ServersSnapshot["catalogue"], "hidden" | "invalidTags">
-
-const problemsOf = ({ catalogue: { hidden, invalidTags }, hostConflicts }: ServersSnapshot): Problems => ({
+const problemsOf = ({ catalogue: { hidden, invalidTags }, hostConflicts }: ServersSnapshot) => ({
   hidden,
   invalidTags,
   hostConflicts
 })
+type Problems = ReturnType<typeof problemsOf>
 
 /** Logs tools that became hidden, and new conflicts between servers with the same document host (spec §10.3). */
 const logNewProblems = Effect.fnUntraced(function* (before: Problems, after: Problems) {
@@ -71,7 +56,6 @@ const logNewProblems = Effect.fnUntraced(function* (before: Problems, after: Pro
 const hasEndedStart = (before: ServersSnapshot, { states }: ServersSnapshot): boolean =>
   before.starting.some((name) => !isFirstAttempt(states.get(name)))
 
-/** The servers, and what they show together. */
 interface Cell {
   readonly servers: Servers
   readonly snapshot: ServersSnapshot
@@ -95,7 +79,7 @@ const statesOf = (servers: Servers, before: Cell): ServerStates =>
 export const makeServerStateStore = Effect.fnUntraced(function* (
   initial: Servers,
   notify: (part: ComputerPart) => Effect.Effect<void>
-): Effect.fn.Return<ServerStateStore, never, Scope.Scope> {
+) {
   const { changeThrottle, showUnsubscribable } = yield* ComputerSettings
   const buildSnapshot = makeSnapshotBuilder(showUnsubscribable)
   const initialSnapshot = buildSnapshot(new Map([...initial].map(([name, server]) => [name, toServerState(server)])))
@@ -143,19 +127,23 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
 
   return {
     snapshot,
+    /** The MCP servers in all details of their lives. */
     servers: () => SubscriptionRef.getUnsafe(cell).servers,
+    /** The current states, then every change. */
     changes: SubscriptionRef.changes(cell).pipe(
       Stream.changesWith((one, other) => one.snapshot === other.snapshot),
       Stream.map(({ snapshot: { states } }) => states)
     ),
-    update: (change) =>
+    /** Changes the servers at once, and announces the parts that differ for the office. */
+    update: <A>(change: (servers: Servers) => readonly [A, Servers]): Effect.Effect<A> =>
       replace(({ servers, snapshot: { naming } }) => {
         const [result, next] = change(servers)
         return [result, { servers: next, naming }]
       }),
-    setNaming: (naming) => replace(({ servers }) => [undefined, { servers, naming }]),
+    setNaming: (naming: Naming): Effect.Effect<void> => replace(({ servers }) => [undefined, { servers, naming }]),
     markChanged,
-    waitFor: (select) =>
+    /** Waits until `select` gives a value for the servers and the change is announced. */
+    waitFor: <A>(select: (servers: Servers) => A | undefined): Effect.Effect<A> =>
       SubscriptionRef.changes(cell).pipe(
         Stream.map(({ servers }) => select(servers)),
         Stream.filter((selected) => selected !== undefined),

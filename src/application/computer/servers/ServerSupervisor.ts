@@ -1,16 +1,16 @@
-import { Data, Effect, Ref, type Scope, Semaphore } from "effect"
-import type { Setup, SetupDiff } from "../../../domain/config/Setup.ts"
+import { Clock, Data, Effect, Ref, Semaphore } from "effect"
+import { serverConfigOf, type Setup, type SetupDiff } from "../../../domain/config/Setup.ts"
 import { initialServer, type OwnerEvent } from "../../../domain/mcpServers/McpServer.ts"
-import { type Arrangement, changedConflicts, reload, serverConfigOf } from "../../../domain/mcpServers/reload.ts"
+import { type Arrangement, changedConflicts, reload } from "../../../domain/mcpServers/reload.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
+import { mcpServerRestarting } from "../../../domain/model/ProtocolError.ts"
+import { buildCatalogue } from "../../../domain/tools/catalogue.ts"
 import type { Naming } from "../../../domain/tools/naming.ts"
-import type { McpConnector } from "../../ports/McpSession.ts"
-import type { Inputs } from "../inputs/Inputs.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { makeCatalogues } from "./Catalogues.ts"
-import { makeResourceReads, type ResourceReads } from "./resourceReads.ts"
+import { makeResourceReads } from "./resourceReads.ts"
 import { makeServerRuns, type ServerRuns } from "./serverRuns.ts"
-import { openSession, type OfferedServer } from "./ServersSnapshot.ts"
+import { openSession, type RestartingServer } from "./ServersSnapshot.ts"
 import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 
 /** No MCP server of this name is configured. */
@@ -20,20 +20,13 @@ export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly 
   }
 }
 
-export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "changes">, ResourceReads {
-  readonly find: (name: string) => OfferedServer | undefined
-  /** The identity of a server in the office, by its name; the name of a server that is not configured any more. */
-  readonly identify: (name: string) => string
-  /** Finds a server by its identity in the office. */
-  readonly findById: (id: string) => OfferedServer | undefined
-  /**
-   * Names servers and tools in another way. Of servers with the same identity in the office only the first one of the
-   * configuration runs.
-   */
-  readonly setNaming: (naming: Naming) => Effect.Effect<void>
-  readonly setup: () => Setup
-  /** Waits until no server is in its first start attempt. */
-  readonly startupCompleted: Effect.Effect<void>
+/** Lazy servers without a known catalogue that start at a time. */
+const maxListedAtOnce = 4
+
+const stop: OwnerEvent = { _tag: "Stop" }
+
+/** What changes the servers from outside: one change runs at a time, uninterrupted. */
+export interface ServerCommands {
   /** Starts a server, even a disabled or a lazy one, and waits until it is running or its attempt failed. */
   readonly start: (name: string) => Effect.Effect<void, UnknownServer>
   /** Stops a server until the next start. Its running calls fail. */
@@ -42,43 +35,58 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
   readonly restart: (name: string) => Effect.Effect<void, UnknownServer>
   /** Applies another configuration. Unchanged servers keep their sessions. */
   readonly reconfigure: (setup: Setup) => Effect.Effect<SetupDiff>
+  /**
+   * Names servers and tools in another way. Of servers with the same identity in the office only the first one of the
+   * configuration runs.
+   */
+  readonly setNaming: (naming: Naming) => Effect.Effect<void>
 }
 
-/** Lazy servers without a known catalogue that start at a time. */
-const maxListedAtOnce = 4
-
-const stop: OwnerEvent = { _tag: "Stop" }
-
-/** The configuration in force, and numbers for the runs that begin. */
-interface Configured {
-  readonly setup: Ref.Ref<Setup>
-  readonly nextRun: () => number
-}
-
-/** Makes the changes of configuration and naming, one of which may run at a time. */
-const makeReloads = ({ nextRun, setup }: Configured, store: ServerStateStore, { execute, send }: ServerRuns) => {
+const makeCommands = (
+  setup: Ref.Ref<Setup>,
+  nextRun: () => number,
+  store: ServerStateStore,
+  { execute, send }: ServerRuns
+): ServerCommands => {
+  const lock = Semaphore.makeUnsafe(1)
+  /** Half a command would leave a server without a fiber. */
+  const exclusively = <A, E>(effect: Effect.Effect<A, E>) => lock.withPermit(Effect.uninterruptible(effect))
   const arrangement = (): Arrangement => ({ setup: Ref.getUnsafe(setup), naming: store.snapshot().naming })
+  const launch = (name: string) => Effect.suspend(() => send(name, { _tag: "Start", run: nextRun() }))
+  const relaunch = (name: string) => Effect.andThen(send(name, stop), launch(name))
 
   /** Restarts servers whose conflict with another one appeared or went, unless they have just started. */
   const restartConflicting = (before: Arrangement, started: ReadonlyArray<string> = []) =>
     Effect.forEach(
       changedConflicts(store.servers(), before, arrangement()).filter((name) => !started.includes(name)),
-      (name) =>
-        Effect.andThen(
-          send(name, stop),
-          Effect.suspend(() => send(name, { _tag: "Start", run: nextRun() }))
-        ),
+      relaunch,
       { discard: true }
     )
+  const command = Effect.fnUntraced(function* (name: string, effect: Effect.Effect<void>) {
+    if (serverConfigOf(Ref.getUnsafe(setup), name) === undefined) return yield* new UnknownServer({ server: name })
+    return yield* effect
+  }, exclusively)
+  const awaitStarted = (name: string) =>
+    store.waitFor((servers) => (servers.get(name)?._tag === "Starting" ? undefined : true))
+  /** Starts a lazy server as a request does. */
+  const startIdle = (name: string) =>
+    Effect.suspend(() => {
+      const state = store.snapshot().states.get(name)
+      return state?._tag === "Idle" ? Effect.ignore(Effect.scoped(openSession(state))) : Effect.void
+    })
 
   return {
-    applyNaming: Effect.fnUntraced(function* (naming: Naming) {
+    setNaming: Effect.fnUntraced(function* (naming) {
       const before = arrangement()
       if (naming === before.naming) return
       yield* store.setNaming(naming)
       yield* restartConflicting(before)
-    }),
-    applySetup: Effect.fnUntraced(function* (next: Setup) {
+    }, exclusively),
+    start: (name) =>
+      command(name, launch(name)).pipe(Effect.andThen(awaitStarted(name)), Effect.andThen(startIdle(name))),
+    stop: (name) => command(name, send(name, stop)),
+    restart: (name) => Effect.andThen(command(name, relaunch(name)), awaitStarted(name)),
+    reconfigure: Effect.fnUntraced(function* (next) {
       const before = arrangement()
       yield* Ref.set(setup, next)
       const { commands, diff } = yield* store.update((servers) => {
@@ -88,9 +96,11 @@ const makeReloads = ({ nextRun, setup }: Configured, store: ServerStateStore, { 
       yield* execute(commands, diff.isReportedConfigChanged ? store.markChanged("config") : Effect.void)
       yield* restartConflicting(before, [...diff.added, ...diff.restarted])
       return diff
-    })
+    }, exclusively)
   }
 }
+
+export type ServerSupervisor = Effect.Success<ReturnType<typeof makeServerSupervisor>>
 
 /**
  * Supervises the enabled servers of a Computer until the scope closes; `notify` announces its changed parts. The servers
@@ -103,67 +113,66 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   notify: (part: ComputerPart) => Effect.Effect<void>,
   mayStart: Effect.Effect<void> = Effect.void,
   computer = ""
-): Effect.fn.Return<ServerSupervisor, never, Scope.Scope | McpConnector | Inputs> {
-  const setup = yield* Ref.make(initial)
+) {
+  const ref = yield* Ref.make(initial)
+  const setup = () => Ref.getUnsafe(ref)
   let runs = 0
   const nextRun = () => ++runs
+  const configured = Object.values(initial.config.servers)
   const store = yield* makeServerStateStore(
-    new Map(Object.values(initial.config.servers).map(({ disabled, name }) => [name, initialServer(0, disabled)])),
+    new Map(configured.map(({ disabled, name }) => [name, initialServer(0, disabled)])),
     notify
   )
-  const { snapshot, waitFor } = store
-  const configOf = (name: string) => serverConfigOf(Ref.getUnsafe(setup), name)
-  const serverRuns = yield* makeServerRuns({
-    setup: () => Ref.getUnsafe(setup),
-    store,
-    secrets,
-    catalogues: yield* makeCatalogues(computer, secrets),
-    listing: yield* Semaphore.make(maxListedAtOnce)
-  })
-  const { send } = serverRuns
-  const { applyNaming, applySetup } = makeReloads({ setup, nextRun }, store, serverRuns)
-  const commands = yield* Semaphore.make(1)
+  const { changes, snapshot, waitFor } = store
+  const catalogues = yield* makeCatalogues(computer, secrets)
+  const listing = yield* Semaphore.make(maxListedAtOnce)
+  const serverRuns = yield* makeServerRuns({ setup, store, secrets, catalogues, listing })
 
-  /** Runs one command at a time, uninterrupted: half a command would leave a server without a fiber. */
-  const exclusively = <A, E>(effect: Effect.Effect<A, E>) => commands.withPermit(Effect.uninterruptible(effect))
-  const command = Effect.fnUntraced(function* (name: string, tags: ReadonlyArray<"Start" | "Stop">) {
-    if (configOf(name) === undefined) return yield* new UnknownServer({ server: name })
-    for (const tag of tags) yield* send(name, tag === "Stop" ? stop : { _tag: tag, run: nextRun() })
-  }, exclusively)
-  const awaitStarted = (name: string) =>
-    waitFor((servers) => (servers.get(name)?._tag === "Starting" ? undefined : true))
-  /** Starts a lazy server as a request does. */
-  const startIdle = (name: string) =>
-    Effect.suspend(() => {
-      const state = snapshot().states.get(name)
-      return state?._tag === "Idle" ? Effect.ignore(Effect.scoped(openSession(state))) : Effect.void
-    })
-
-  const enabled = Object.values(initial.config.servers).filter(({ disabled }) => !disabled)
-  const launchInitial = Effect.suspend(() =>
-    Effect.forEach(enabled, ({ name }) => send(name, { _tag: "Reload", run: nextRun(), disabled: false }))
+  const launchInitial = Effect.forEach(configured, ({ disabled, name }) =>
+    disabled ? Effect.void : serverRuns.send(name, { _tag: "Reload", run: nextRun(), disabled })
   )
   yield* Effect.forkScoped(Effect.andThen(mayStart, launchInitial), { startImmediately: true })
 
   return {
     snapshot,
-    changes: store.changes,
+    changes,
+    setup,
     ...(yield* makeResourceReads(store)),
-    find: (name) => snapshot().running.find(({ config }) => config.name === name),
-    identify: (name) => {
-      const config = configOf(name)
+    ...makeCommands(ref, nextRun, store, serverRuns),
+    find: (name: string) => snapshot().running.find(({ config }) => config.name === name),
+    /** The identity of a server in the office, by its name; the name of a server that is not configured any more. */
+    identify: (name: string): string => {
+      const config = serverConfigOf(setup(), name)
       return config === undefined ? name : snapshot().naming.serverId(config)
     },
-    findById: (id) => {
+    /** Finds a server by its identity in the office. */
+    findById: (id: string) => {
       const { naming, running } = snapshot()
       return running.find(({ config }) => naming.serverId(config) === id)
     },
-    setNaming: (naming) => exclusively(Effect.suspend(() => applyNaming(naming))),
-    setup: () => Ref.getUnsafe(setup),
-    startupCompleted: waitFor(() => (snapshot().starting.length > 0 ? undefined : true)),
-    start: (name) => command(name, ["Start"]).pipe(Effect.andThen(awaitStarted(name)), Effect.andThen(startIdle(name))),
-    stop: (name) => command(name, ["Stop"]),
-    restart: (name) => Effect.andThen(command(name, ["Stop", "Start"]), awaitStarted(name)),
-    reconfigure: (next) => exclusively(Effect.suspend(() => applySetup(next)))
+    /** Waits until no server is in its first start attempt. */
+    startupCompleted: waitFor(() => (snapshot().starting.length > 0 ? undefined : true))
   }
 })
+
+type Servers = Pick<ServerSupervisor, "identify" | "snapshot">
+
+/** Fails with a retryable error while a server is restarting that matches: what it last offered is known. */
+export const rejectWhileRestarting = Effect.fnUntraced(function* (
+  { identify, snapshot }: Servers,
+  matches: (server: RestartingServer) => boolean
+) {
+  const server = snapshot().restarting.find(matches)
+  if (server === undefined) return
+  const { config, retryAt } = server
+  const now = yield* Clock.currentTimeMillis
+  return yield* mcpServerRestarting(identify(config.name), retryAt && Math.max(0, retryAt - now))
+})
+
+/** {@link rejectWhileRestarting} for the server of a tool, by its name in the office. */
+export const rejectToolWhileRestarting = (servers: Servers, tool: string) =>
+  rejectWhileRestarting(servers, (server) => buildCatalogue([server], servers.snapshot().naming).entries.has(tool))
+
+/** {@link rejectWhileRestarting} for the server of this identity in the office. */
+export const rejectServerWhileRestarting = (servers: Servers, id: string) =>
+  rejectWhileRestarting(servers, ({ config }) => servers.identify(config.name) === id)

@@ -3,7 +3,7 @@ import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { parseDocumentUri } from "../../../domain/documents/findDocuments.ts"
 import { type HostConflict, findHostConflicts } from "../../../domain/documents/DpeUri.ts"
-import { definedOnly, isShallowEqual } from "../../../domain/objects.ts"
+import { computeOnce, definedOnly, isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import {
@@ -15,13 +15,7 @@ import {
 } from "../../../domain/mcpServers/McpServer.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import { isAppResource } from "../../../domain/tools/appTools.ts"
-import {
-  buildCatalogue,
-  type Catalogue,
-  type CatalogueTool,
-  listTools,
-  type ServerTools
-} from "../../../domain/tools/catalogue.ts"
+import { buildCatalogue, type Catalogue, listTools, type ServerTools } from "../../../domain/tools/catalogue.ts"
 import { type Naming, plainNaming } from "../../../domain/tools/naming.ts"
 import type { McpInfo, McpSession, McpSessionError } from "../../ports/McpSession.ts"
 
@@ -58,7 +52,6 @@ export const openSession = ({
 }: OfferedServer): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
   lazyControl?.open ?? Effect.succeed(session)
 
-/** Why a server does not run. */
 interface ServerFailure {
   /** For the owner: it may quote stderr. */
   readonly reason: string
@@ -99,35 +92,27 @@ const failureOf = (failure: SessionFailure): ServerFailure => ({
 })
 
 /** Shows the life of a server to its owner, operators and programs. */
-export const toServerState = (server: McpServer<OfferedServer>): ServerState => {
+export const toServerState = ({ run: _, ...server }: McpServer<OfferedServer>): ServerState => {
   switch (server._tag) {
     case "Stopped":
-      return { _tag: "Stopped", reason: server.reason }
     case "Starting":
-      return { _tag: "Starting", attempt: server.attempt, ...definedOnly({ last: server.last }) }
+      return server
     case "Running":
       return server.problems.size === 0
         ? { _tag: "Ready", ...server.offer }
         : { _tag: "Degraded", reason: [...server.problems.values()].join("; "), ...server.offer }
     case "Idle":
     case "Waking": {
-      const { failure, offer } = server
-      const { lazyControl, ...rest } = offer
-      return {
-        _tag: "Idle",
-        ...rest,
-        ...definedOnly({
-          failure: failure && failureOf(failure),
-          lazyControl: lazyControl && { ...lazyControl, live: undefined }
-        })
-      }
+      const { lazyControl, ...offer } = server.offer
+      const failure = server.failure && failureOf(server.failure)
+      const control = lazyControl && { ...lazyControl, live: undefined }
+      return { _tag: "Idle", ...offer, ...definedOnly({ failure, lazyControl: control }) }
     }
-    case "BackingOff": {
-      const { attempt, failure, last, retryAt } = server
-      return { _tag: "BackingOff", ...failureOf(failure), attempt, retryAt, ...definedOnly({ last }) }
+    case "BackingOff":
+    case "Failed": {
+      const { failure, ...state } = server
+      return { ...state, ...failureOf(failure) }
     }
-    case "Failed":
-      return { _tag: "Failed", ...failureOf(server.failure) }
   }
 }
 
@@ -139,18 +124,13 @@ export interface RestartingServer extends LastOffer {
 
 const restartingServers = (states: ServerStates): ReadonlyArray<RestartingServer> =>
   [...states.values()].flatMap((state) => {
-    const last = "last" in state ? state.last : undefined
-    if (last === undefined) return []
-    return [state._tag === "BackingOff" ? { ...last, retryAt: state.retryAt } : last]
+    if (!("last" in state) || state.last === undefined) return []
+    return [state._tag === "BackingOff" ? { ...state.last, retryAt: state.retryAt } : state.last]
   })
 
 /** True in the first start attempt of a server: nothing is known of its tools. */
 export const isFirstAttempt = (state: ServerState | undefined): boolean =>
   state?._tag === "Starting" && state.attempt === 1
-
-/** The names of the servers in their first start attempt. */
-const startingServersOf = (states: ServerStates): ReadonlyArray<string> =>
-  [...states.keys()].filter((name) => isFirstAttempt(states.get(name)))
 
 /** Texts that identify the current content of parts of a Computer, made on demand: equal texts mean no change. */
 export type Fingerprints = ReadonlyMap<ComputerPart, () => string>
@@ -161,58 +141,29 @@ type Servers = ReadonlyArray<OfferedServer>
  * The states of all servers, and what they offer together, in configuration order. Catalogue, conflicts and fingerprints
  * are made on demand.
  */
-export interface ServersSnapshot {
-  readonly states: ServerStates
-  /** How the office names servers and tools. */
-  readonly naming: Naming
-  /** The names of the servers in their first start attempt. */
-  readonly starting: ReadonlyArray<string>
-  readonly running: Servers
-  /** The running servers whose windows and documents are shown; of an idle one only the documents. */
-  readonly shown: Servers
-  readonly catalogue: Catalogue
-  readonly restarting: ReadonlyArray<RestartingServer>
-  readonly hostConflicts: ReadonlyArray<HostConflict>
-  readonly fingerprints: Fingerprints
-}
+export type ServersSnapshot = ReturnType<ReturnType<typeof makeSnapshotBuilder>>
 
 /** The URI of a listed resource, else the empty string. */
 export const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
 
-const urisOf = ({ resources }: OfferedServer, matches: (uri: string) => boolean): ReadonlyArray<string> =>
-  resources.map(uriOf).filter(matches)
-
 export const isDocumentUri = (uri: string): boolean => parseDocumentUri(uri) !== undefined
 
 /** The windows and documents of a server that supports subscriptions. */
-export const watchedUris = (server: OfferedServer): ReadonlySet<string> =>
+export const watchedUris = ({ resources, session }: OfferedServer): ReadonlySet<string> =>
   new Set(
-    server.session.info.capabilities.subscribe ? urisOf(server, (uri) => isWindowUri(uri) || isDocumentUri(uri)) : []
+    session.info.capabilities.subscribe
+      ? resources.map(uriOf).filter((uri) => isWindowUri(uri) || isDocumentUri(uri))
+      : []
   )
 
-/** The tools of servers that have not changed, with what they were made of. */
-const listings = new WeakMap<
-  ReadonlyArray<JsonObject>,
-  { readonly config: ServerConfig; readonly naming: Naming; readonly listed: ReadonlyArray<CatalogueTool> }
->()
-
 /** Lists the tools of a server once: a Computer with many servers makes its catalogue again as each of them starts. */
-const listToolsOnce = (server: ServerTools, naming: Naming): ReadonlyArray<CatalogueTool> => {
-  const { config, tools } = server
-  const known = listings.get(tools)
-  if (known?.config === config && known.naming === naming) return known.listed
-  const listed = listTools(server, naming)
-  listings.set(tools, { config, naming, listed })
-  return listed
-}
+const listToolsOnce = computeOnce((naming: Naming) =>
+  computeOnce((config: ServerConfig) =>
+    computeOnce((tools: ServerTools["tools"]) => listTools({ config, tools }, naming))
+  )
+)
 
-const toolTexts = new WeakMap<Tool, string>()
-
-const toolText = (tool: Tool): string => {
-  const text = toolTexts.get(tool) ?? JSON.stringify(tool)
-  toolTexts.set(tool, text)
-  return text
-}
+const toolText = computeOnce((tool: Tool) => JSON.stringify(tool))
 
 const toolListText = ({ entries }: Catalogue): string => [...entries.values()].map(({ tool }) => toolText(tool)).join()
 
@@ -233,17 +184,10 @@ const cacheLatest = <Args extends ReadonlyArray<unknown>, A>(
 
 /** The distinct URIs that match, as a text. Lists the URIs of each resource listing once. */
 const makeUrisText = (matches: (uri: string) => boolean) => {
-  const matching = new WeakMap<ReadonlyArray<JsonObject>, ReadonlyArray<string>>()
-  const matchingUris = (server: OfferedServer) => {
-    const known = matching.get(server.resources)
-    if (known !== undefined) return known
-    const uris = urisOf(server, matches)
-    matching.set(server.resources, uris)
-    return uris
-  }
+  const matchingUris = computeOnce((resources: OfferedServer["resources"]) => resources.map(uriOf).filter(matches))
   return cacheLatest(
-    (servers: Servers) => servers.map(matchingUris).filter((uris) => uris.length > 0),
-    (servers) => JSON.stringify([...new Set(servers.flatMap(matchingUris))].sort())
+    (servers: Servers) => servers.map(({ resources }) => matchingUris(resources)).filter((uris) => uris.length > 0),
+    (servers) => JSON.stringify([...new Set(servers.flatMap(({ resources }) => matchingUris(resources)))].sort())
   )
 }
 
@@ -251,15 +195,8 @@ const makeUrisText = (matches: (uri: string) => boolean) => {
 const hasMoreThanTools = ({ prompts, resources, session, templates }: OfferedServer): boolean =>
   prompts.length > 0 || templates.length > 0 || session.info.instructions !== undefined || resources.some(isAppResource)
 
-const describeExtras = ({ config, prompts, resources, session, templates }: OfferedServer) => [
-  config.name,
-  session.info.instructions,
-  prompts,
-  templates,
-  resources.filter(isAppResource)
-]
-
-const listRunning = (states: ServerStates): Servers => [...states.values()].filter(isOffered)
+const describeExtras = ({ config: { name }, prompts, resources, session: { info }, templates }: OfferedServer) =>
+  [name, info.instructions, prompts, templates, resources.filter(isAppResource)] as const
 
 /**
  * Makes a function that builds the snapshot of servers in these states. Snapshots share their unchanged parts with the
@@ -267,23 +204,23 @@ const listRunning = (states: ServerStates): Servers => [...states.values()].filt
  * is set.
  */
 export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
+  const listRunning = (states: ServerStates): Servers => [...states.values()].filter(isOffered)
   const runningOf = cacheLatest(listRunning, listRunning)
+  const isShown = ({ session: { info } }: OfferedServer) =>
+    info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
   const shownOf = cacheLatest(
     (running: Servers) => running,
-    (running) =>
-      running.filter(
-        ({ session: { info } }) => info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
-      )
+    (running) => running.filter(isShown)
   )
   const catalogueOf = cacheLatest(
     (running: Servers, naming: Naming) => [naming, ...running.flatMap(({ config, tools }) => [config, tools])],
-    (running, naming) => buildCatalogue(running, naming, listToolsOnce)
+    (running, naming) => buildCatalogue(running, naming, ({ config, tools }) => listToolsOnce(naming)(config)(tools))
   )
   const toolListTextOf = cacheLatest((catalogue: Catalogue) => [catalogue], toolListText)
   const hostConflictsOf = cacheLatest(
     (running: Servers) => running.flatMap(({ config, resources }) => [config.name, resources]),
     (running) =>
-      findHostConflicts(running.map((server) => ({ name: server.config.name, uris: urisOf(server, () => true) })))
+      findHostConflicts(running.map(({ config: { name }, resources }) => ({ name, uris: resources.map(uriOf) })))
   )
   const serversTextOf = cacheLatest(
     (running: Servers) =>
@@ -293,30 +230,34 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
   const windowsTextOf = makeUrisText(isWindowUri)
   const documentsTextOf = makeUrisText(isDocumentUri)
 
-  return (states: ServerStates, naming = plainNaming): ServersSnapshot => {
+  return (states: ServerStates, naming: Naming = plainNaming) => {
     const running = runningOf(states)
     const shown = shownOf(running)
+    const fingerprints: Fingerprints = new Map([
+      // Agents fetch the prompts and instructions of servers when the tools change: no event of the protocol fits.
+      ["toolList", () => `${toolListTextOf(catalogueOf(running, naming))}\n${serversTextOf(running)}`],
+      ["desktop", () => windowsTextOf(shown.filter((server) => !isIdle(server)))],
+      ["finder", () => documentsTextOf(shown)]
+    ])
     return {
       states,
+      /** How the office names servers and tools. */
       naming,
-      starting: startingServersOf(states),
+      /** The names of the servers in their first start attempt. */
+      starting: [...states.keys()].filter((name) => isFirstAttempt(states.get(name))),
       running,
+      /** The running servers whose windows and documents are shown; of an idle one only the documents. */
       shown,
-      get catalogue() {
+      get catalogue(): Catalogue {
         return catalogueOf(running, naming)
       },
-      get restarting() {
+      get restarting(): ReadonlyArray<RestartingServer> {
         return restartingServers(states)
       },
-      get hostConflicts() {
+      get hostConflicts(): ReadonlyArray<HostConflict> {
         return hostConflictsOf(running)
       },
-      fingerprints: new Map([
-        // Agents fetch the prompts and instructions of servers when the tools change: no event of the protocol fits.
-        ["toolList", () => `${toolListTextOf(catalogueOf(running, naming))}\n${serversTextOf(running)}`],
-        ["desktop", () => windowsTextOf(shown.filter((server) => !isIdle(server)))],
-        ["finder", () => documentsTextOf(shown)]
-      ])
+      fingerprints
     }
   }
 }

@@ -1,29 +1,21 @@
-import { Clock, Deferred, Effect, Exit, Option, Scope, type Semaphore, Stream } from "effect"
-import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
-import { parseIdle } from "../../../domain/config/lifecycle.ts"
-import type { Setup } from "../../../domain/config/Setup.ts"
-import type {
-  McpListings,
-  McpServer,
-  McpServerWork,
-  RunEvent,
-  SessionFailure
-} from "../../../domain/mcpServers/McpServer.ts"
-import { findIdentityConflict, serverConfigOf } from "../../../domain/mcpServers/reload.ts"
+import { Clock, Effect, Exit, Option, Scope, type Semaphore, Stream } from "effect"
+import { type ServerConfig, parseIdle } from "../../../domain/config/computerConfig.ts"
+import { serverConfigOf, type Setup } from "../../../domain/config/Setup.ts"
+import type { McpServer, RunEvent, SessionFailure } from "../../../domain/mcpServers/McpServer.ts"
+import { findIdentityConflict } from "../../../domain/mcpServers/reload.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ServerCatalogue } from "../../../domain/tools/ServerCatalogue.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
-import { McpConnector, type McpSession } from "../../ports/McpSession.ts"
+import { McpConnector } from "../../ports/McpSession.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { nextJitter } from "../../shared/backoff.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { Inputs } from "../inputs/Inputs.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import type { Catalogues } from "./Catalogues.ts"
 import { type LazyRun, makeLazyControl } from "./lazy/LazySession.ts"
 import { resolveEndpoint } from "./resolveEndpoint.ts"
-import { runSession } from "./runSession.ts"
-import { isOffered, type LazyControl, type OfferedServer, watchedUris } from "./ServersSnapshot.ts"
+import { connectAndList, followSession } from "./runSession.ts"
+import { isOffered, type OfferedServer, watchedUris } from "./ServersSnapshot.ts"
 import type { ServerStateStore } from "./ServerStateStore.ts"
 
 /** What the MCP servers of a Computer share. */
@@ -31,7 +23,6 @@ export interface ServerWorld {
   readonly setup: () => Setup
   readonly store: ServerStateStore
   readonly secrets: Secrets
-  /** The last catalogues of lazy servers. */
   readonly catalogues: Catalogues
   /** Bounds the lazy servers that start at a time to be listed. */
   readonly listing: Semaphore.Semaphore
@@ -59,94 +50,64 @@ const checkScript = Effect.fnUntraced(function* ({ vrl }: ServerConfig) {
 })
 
 /** Gives the configuration of a server that may start. */
-const checkConfig = Effect.fnUntraced(function* ({
-  name,
-  world: { setup, store }
-}: ServerRun): Effect.fn.Return<ServerConfig, SessionFailure> {
+const checkConfig = Effect.fnUntraced(function* ({ name, world: { setup, store } }: ServerRun) {
   const config = serverConfigOf(setup(), name)
   if (config === undefined) return yield* Effect.fail(misconfigured("not configured"))
   const { naming } = store.snapshot()
   const conflict = findIdentityConflict(setup(), naming, name)
-  if (conflict !== undefined) {
-    return yield* Effect.fail(misconfigured(`'${conflict.name}' has the same bundle id ${naming.serverId(config)}`))
-  }
-  const scriptError = yield* checkScript(config)
-  return scriptError === undefined ? config : yield* Effect.fail(misconfigured(scriptError))
+  const problem =
+    conflict === undefined
+      ? yield* checkScript(config)
+      : `'${conflict.name}' has the same bundle id ${naming.serverId(config)}`
+  return problem === undefined ? config : yield* Effect.fail(misconfigured(problem))
 })
 
 const endpointOf = ({ world: { secrets, setup } }: ServerRun, config: ServerConfig) =>
   Effect.mapError(resolveEndpoint(config, setup(), secrets), ({ message }) => misconfigured(message))
 
-const endOf = (
+const endOf = Effect.fnUntraced(function* (
   _tag: "StartFailed" | "Lost",
   { run }: ServerRun,
   { message, output, reason }: SessionFailure
-): Effect.Effect<Event> =>
-  Effect.map(Effect.all([Clock.currentTimeMillis, nextJitter]), ([at, jitter]) => ({
-    _tag,
-    run,
-    failure: { reason, message, ...definedOnly({ output }) },
-    at,
-    jitter
-  }))
+) {
+  const failure = { reason, message, ...definedOnly({ output }) }
+  return { _tag, run, failure, at: yield* Clock.currentTimeMillis, jitter: yield* nextJitter } satisfies Event
+})
 
 /** Gives the offer of a lazy server from its last catalogue, or else from a start, which ends once it is listed. */
-const listLazily = Effect.fnUntraced(function* (
-  serverRun: ServerRun,
-  config: ServerConfig
-): Effect.fn.Return<Event, SessionFailure, McpConnector | Inputs> {
+const listLazily = Effect.fnUntraced(function* (serverRun: ServerRun, config: ServerConfig) {
   const { name, run, world } = serverRun
   const { catalogues, listing, secrets, setup } = world
-  const listOnce = Effect.gen(function* () {
-    const endpoint = yield* endpointOf(serverRun, config)
-    const listed = yield* Deferred.make<ServerCatalogue>()
-    const session = runSession(name, endpoint, secrets, {
-      onReady: ({ info }, listings) => Effect.asVoid(Deferred.succeed(listed, { info, ...listings })),
-      onListingsChanged: () => Effect.void,
-      onHealthChange: () => Effect.void,
-      onPartChanged: () => Effect.void,
-      watchedUris: Stream.empty
-    })
-    return yield* Effect.raceFirst(Deferred.await(listed), Effect.flatMap(session, Effect.fail))
-  })
+  const listOnce = endpointOf(serverRun, config).pipe(
+    Effect.flatMap((endpoint) => connectAndList(name, endpoint, secrets)),
+    Effect.map(({ listings, session }): ServerCatalogue => ({ info: session.info, ...listings })),
+    Effect.scoped
+  )
   const stored = yield* catalogues.load(config)
-  const catalogue = stored ?? (yield* listing.withPermit(Effect.scoped(listOnce)))
+  const catalogue = stored ?? (yield* listing.withPermit(listOnce))
   if (stored === undefined) yield* catalogues.save(config, catalogue)
   const { info, ...listings } = catalogue
   const lazyControl = makeLazyControl(serverRun)
   const session = lazyControl.sessionOf(info)
   const offer = { config: serverConfigOf(setup(), name) ?? config, session, ...listings, lazyControl }
-  return { _tag: "Listed", run, offer }
+  return { _tag: "Listed", run, offer } satisfies Event
 })
 
 /** The offer of a server whose session has started. Its session for requests changes with its info only. */
-const offerOf = (
-  before: McpServer<OfferedServer> | undefined,
-  config: ServerConfig,
-  session: McpSession,
-  listings: McpListings
-): OfferedServer => {
+const offerOf = (before: McpServer<OfferedServer> | undefined, started: OfferedServer): OfferedServer => {
   const { lazyControl, session: shown } = before?._tag === "Waking" ? before.offer : {}
-  if (lazyControl === undefined || shown === undefined) return { config, session, ...listings }
-  const isSameInfo = JSON.stringify(session.info) === JSON.stringify(shown.info)
-  return {
-    config,
-    session: isSameInfo ? shown : lazyControl.sessionOf(session.info),
-    ...listings,
-    lazyControl: { ...lazyControl, live: session }
-  }
+  if (lazyControl === undefined || shown === undefined) return started
+  const { session: live } = started
+  const isSameInfo = JSON.stringify(live.info) === JSON.stringify(shown.info)
+  const session = isSameInfo ? shown : lazyControl.sessionOf(live.info)
+  return { ...started, session, lazyControl: { ...lazyControl, live } }
 }
 
 /** Runs one session of a server to its end. One of a lazy server ends as well when no request used it for a time. */
-const openSession = Effect.fnUntraced(function* (
-  serverRun: ServerRun,
-  config: ServerConfig
-): Effect.fn.Return<Event | undefined, SessionFailure, Scope.Scope | McpConnector | Inputs> {
+const runSession = Effect.fnUntraced(function* (serverRun: ServerRun, config: ServerConfig) {
   const { name, run, send, server, world } = serverRun
   const { catalogues, secrets, setup, store } = world
   const { idle } = yield* ComputerSettings
-  const endpoint = yield* endpointOf(serverRun, config)
-  const ready = yield* Deferred.make<LazyControl | undefined>()
   const configNow = () => serverConfigOf(setup(), name) ?? config
   const saveCatalogue = Effect.suspend(() => {
     const now = server()
@@ -154,19 +115,14 @@ const openSession = Effect.fnUntraced(function* (
     const { config: _, lazyControl: _control, session, ...listings } = now.offer
     return catalogues.save(config, { info: session.info, ...listings })
   })
-  const ended = runSession(name, endpoint, secrets, {
-    onReady: Effect.fnUntraced(function* (session, listings) {
-      const at = yield* Clock.currentTimeMillis
-      const offer = offerOf(server(), configNow(), session, listings)
-      yield* send(() => ({ _tag: "Ready", run, offer, at }))
-      yield* Deferred.succeed(ready, offer.lazyControl)
-      yield* saveCatalogue
-    }),
+  const opened = yield* connectAndList(name, yield* endpointOf(serverRun, config), secrets)
+  const at = yield* Clock.currentTimeMillis
+  const offer = offerOf(server(), { config: configNow(), session: opened.session, ...opened.listings })
+  yield* send(() => ({ _tag: "Ready", run, offer, at }))
+  yield* saveCatalogue
+  const ended = followSession(opened, {
     onListingsChanged: (listings) =>
-      Effect.andThen(
-        send(() => ({ _tag: "ListingsChanged", run, listings })),
-        saveCatalogue
-      ),
+      send(() => ({ _tag: "ListingsChanged", run, listings })).pipe(Effect.andThen(saveCatalogue)),
     onHealthChange: (source, reason) => Effect.asVoid(send(() => ({ _tag: "HealthChanged", run, source, reason }))),
     onPartChanged: store.markChanged,
     watchedUris: store.changes.pipe(
@@ -175,41 +131,36 @@ const openSession = Effect.fnUntraced(function* (
       Stream.changesWith((one, other) => one.resources === other.resources),
       Stream.map(watchedUris)
     )
-  }).pipe(Effect.flatMap((failure) => endOf("Lost", serverRun, failure)))
-  const idleTime = () => parseIdle(configNow().idle ?? "") ?? idle
-  const unused = Effect.flatMap(Deferred.await(ready), (control) => control?.untilIdle(idleTime) ?? Effect.never)
-  return yield* Effect.raceFirst(ended, Effect.as(unused, undefined))
+  })
+  const unused = offer.lazyControl?.untilIdle(() => parseIdle(configNow().idle ?? "") ?? idle) ?? Effect.never
+  return yield* Effect.raceFirst(
+    Effect.flatMap(ended, (failure) => endOf("Lost", serverRun, failure)),
+    Effect.as(unused, undefined)
+  )
 })
 
 /** Runs a server once, or lists a lazy one, and gives the event of the end unless it was sent. */
-const runOnce = Effect.fnUntraced(function* (
-  serverRun: ServerRun
-): Effect.fn.Return<Event | undefined, SessionFailure, Scope.Scope | McpConnector | Inputs> {
+const runOnce = Effect.fnUntraced(function* (serverRun: ServerRun) {
   const { name, server, world } = serverRun
   const before = server()
   if (before?._tag === "Waking") {
-    return yield* openSession(serverRun, serverConfigOf(world.setup(), name) ?? before.offer.config)
+    return yield* runSession(serverRun, serverConfigOf(world.setup(), name) ?? before.offer.config)
   }
   const config = yield* checkConfig(serverRun)
   const { lifecycle } = yield* ComputerSettings
   const { isInProcess = () => false } = yield* McpConnector
   const isLazy = (config.lifecycle ?? lifecycle) === "lazy" && !isInProcess(name)
-  return yield* isLazy ? listLazily(serverRun, config) : openSession(serverRun, config)
+  return yield* isLazy ? listLazily(serverRun, config) : runSession(serverRun, config)
 })
 
 /** Opens a session of a server, or lists a lazy one, and gives the work that follows its end. */
-export const openServer = (
-  serverRun: ServerRun
-): Effect.Effect<McpServerWork | undefined, never, McpConnector | Inputs> => {
+export const openServer = (serverRun: ServerRun) => {
   const { name, send, server } = serverRun
-  const onDefect = (defect: unknown) =>
-    Effect.andThen(
-      Effect.logError("MCP server supervision failed", { server: name }, defect),
-      endOf(server()?._tag === "Running" ? "Lost" : "StartFailed", serverRun, {
-        reason: "unavailable",
-        message: "internal error"
-      })
-    )
+  const onDefect = Effect.fnUntraced(function* (defect: unknown) {
+    yield* Effect.logError("MCP server supervision failed", { server: name }, defect)
+    const failure = { reason: "unavailable", message: "internal error" } as const
+    return yield* endOf(server()?._tag === "Running" ? "Lost" : "StartFailed", serverRun, failure)
+  })
   const run = (scope: Scope.Scope) =>
     Effect.uninterruptibleMask((restore) =>
       restore(Scope.provide(runOnce(serverRun), scope)).pipe(

@@ -2,12 +2,12 @@ import { Data, Effect, Redacted } from "effect"
 import { parsePlaceholder, findPlaceholders, renderPlaceholders } from "../../../domain/config/placeholders.ts"
 import { type Setup, findVariable } from "../../../domain/config/Setup.ts"
 import type { Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
-import { type Endpoint, decodeEndpoint } from "../../../domain/config/endpointParameters.ts"
-import { type ResolvedInput, type InputMissing, Inputs, readEnvironment } from "../inputs/Inputs.ts"
+import { decodeEndpoint } from "../../../domain/config/endpointParameters.ts"
+import { type ResolvedInput, Inputs, readEnvironment } from "../inputs/Inputs.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 
 /** A server's configuration is unusable. The message contains no value, since values may be secret. */
-export class ConfigUnusable extends Data.TaggedError("ConfigUnusable")<{ readonly message: string }> {}
+class ConfigUnusable extends Data.TaggedError("ConfigUnusable")<{ readonly message: string }> {}
 
 /** Defaults and options stand in the configuration, hence are no secrets; neither are booleans. */
 const isSecretInput = (input: Input, { source, value }: ResolvedInput): boolean =>
@@ -19,7 +19,7 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
   server: ServerConfig,
   { config, variables }: Setup,
   secrets: Secrets
-): Effect.fn.Return<unknown, InputMissing | ConfigUnusable, Inputs> {
+) {
   const reference = parsePlaceholder(text)
   switch (reference._tag) {
     case "Input": {
@@ -51,11 +51,7 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
 })
 
 /** Resolves the placeholders of a server. Values become secrets; undefined ones stay verbatim and are logged. */
-export const resolveEndpoint = Effect.fnUntraced(function* (
-  server: ServerConfig,
-  setup: Setup,
-  secrets: Secrets
-): Effect.fn.Return<Endpoint, InputMissing | ConfigUnusable, Inputs> {
+export const resolveEndpoint = Effect.fnUntraced(function* (server: ServerConfig, setup: Setup, secrets: Secrets) {
   const { name, parameters, type } = server
   const values = new Map<string, unknown>()
   for (const text of findPlaceholders(parameters)) {

@@ -7,35 +7,19 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import { backgroundSessionOf, isOffered, type OfferedServer } from "./ServersSnapshot.ts"
 import type { ServerStateStore } from "./ServerStateStore.ts"
 
-export interface ResourceReads {
-  /**
-   * Lists a server's resources again, for changes that the server does not announce. Gives the last listing of a lazy server
-   * that does not run.
-   */
-  readonly refreshResources: (server: OfferedServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
-  /**
-   * Lists the resources of every shown server again and collects what `read` makes of each, in listing order. Uses the
-   * previous listing of a server after half of the read timeout.
-   */
-  readonly readShown: <A>(
-    kind: "windows" | "documents",
-    read: (resource: JsonObject, server: OfferedServer) => Effect.Effect<ReadonlyArray<A>>,
-    select?: (resources: ReadonlyArray<JsonObject>) => ReadonlyArray<JsonObject>
-  ) => Effect.Effect<ReadonlyArray<A>>
-}
-
 export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "listing timed out" })
 
 const maxReadsPerServer = 16
 
 /** Makes the reads of resources that the MCP servers in a store list. */
-export const makeResourceReads = Effect.fnUntraced(function* ({
-  snapshot,
-  update
-}: ServerStateStore): Effect.fn.Return<ResourceReads> {
+export const makeResourceReads = Effect.fnUntraced(function* ({ snapshot, update }: ServerStateStore) {
   const { readTimeout } = yield* ComputerSettings
 
-  const refreshResources: ResourceReads["refreshResources"] = (server) => {
+  /**
+   * Lists a server's resources again, for changes that the server does not announce. Gives the last listing of a lazy server
+   * that does not run.
+   */
+  const refreshResources = (server: OfferedServer): Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> => {
     const { name } = server.config
     const session = backgroundSessionOf(server)
     if (session === undefined) return Effect.succeed(server.resources)
@@ -70,7 +54,15 @@ export const makeResourceReads = Effect.fnUntraced(function* ({
 
   return {
     refreshResources,
-    readShown: (kind, read, select = (resources) => resources) =>
+    /**
+     * Lists the resources of every shown server again and collects what `read` makes of each, in listing order. Uses the
+     * previous listing of a server after half of the read timeout.
+     */
+    readShown: <A>(
+      kind: "windows" | "documents",
+      read: (resource: JsonObject, server: OfferedServer) => Effect.Effect<ReadonlyArray<A>>,
+      select = (resources: ReadonlyArray<JsonObject>) => resources
+    ): Effect.Effect<ReadonlyArray<A>> =>
       Effect.forEach(
         snapshot().shown,
         (server) =>

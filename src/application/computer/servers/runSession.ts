@@ -1,43 +1,111 @@
-import { Duration, Effect, FiberMap, Record, Result, type Scope, Stream } from "effect"
+import { Duration, Effect, FiberMap, Record, Result, Stream, Clock, Fiber } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
-import { isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
+import { asObject, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { McpListings } from "../../../domain/mcpServers/McpServer.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Endpoint } from "../../../domain/config/endpointParameters.ts"
-import {
-  type McpChange,
-  McpConnector,
-  type McpProgress,
-  McpSessionError,
-  type McpSession
-} from "../../ports/McpSession.ts"
+import { type McpChange, McpConnector, McpSessionError, type McpSession } from "../../ports/McpSession.ts"
 import { makeListingReport } from "../../shared/listings/listingReport.ts"
 import { serverListings } from "../../shared/listings/serverListings.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
-import { type CallActivity, trackCall, untilUnresponsive } from "./keepalive.ts"
 import { isDocumentUri } from "./ServersSnapshot.ts"
 
-export interface SessionCallbacks {
-  readonly onReady: (session: McpSession, listings: McpListings) => Effect.Effect<void>
+/** The calls of one session. Times are in milliseconds since 1970. */
+export interface CallActivity {
+  readonly running: Set<{ readonly since: number }>
+  lastResponseAt: number
+}
+
+/** Pings a session has to miss before it is unresponsive, and how soon a missed ping is repeated. */
+const keepalive = { maxMissed: 3, retryInterval: Duration.seconds(5), timeout: Duration.seconds(10) }
+
+/** Records a call and its response; a protocol error is also a response. */
+export const trackCall = <A>(
+  activity: CallActivity,
+  call: Effect.Effect<A, McpSessionError>
+): Effect.Effect<A, McpSessionError> => {
+  const recordResponse = Effect.map(Clock.currentTimeMillis, (now) => void (activity.lastResponseAt = now))
+  return Effect.acquireUseRelease(
+    Effect.map(Clock.currentTimeMillis, (since) => {
+      const running = { since }
+      activity.running.add(running)
+      return running
+    }),
+    () =>
+      call.pipe(
+        Effect.tap(() => recordResponse),
+        Effect.tapError(({ reason }) => (reason === "protocol" ? recordResponse : Effect.void))
+      ),
+    (running) => Effect.sync(() => void activity.running.delete(running))
+  )
+}
+
+/** Gives the reason of a failed ping; any response, even an error, is no failure. */
+const findPingFailure = (ping: Effect.Effect<void, McpSessionError>): Effect.Effect<string | undefined> =>
+  Effect.match(ping, {
+    onSuccess: () => undefined,
+    onFailure: ({ reason, message }) => (reason === "protocol" || reason === "unsupported" ? undefined : message)
+  })
+
+const timeoutMessage = `no response within ${Duration.toSeconds(keepalive.timeout)} seconds`
+
+/**
+ * Pings a session at an interval until it is unresponsive, and resolves with the reason. A server that executes a call
+ * may miss pings. Calls that started during the silence do not count: frequent callers would keep a dead server. A response
+ * that comes until the end of the next ping also counts.
+ */
+export const untilUnresponsive = Effect.fnUntraced(function* (
+  ping: Effect.Effect<void, McpSessionError>,
+  activity: CallActivity,
+  interval: Duration.Duration,
+  onHealthChange: (reason: string | undefined) => Effect.Effect<void>
+): Effect.fn.Return<McpSessionError> {
+  let missed = 0
+  let unresponsiveSince = 0
+  let answers = 0
+  let lastAnswers = 0
+  let previous: Fiber.Fiber<unknown> | undefined
+  while (true) {
+    yield* Effect.sleep(missed === 0 ? interval : keepalive.retryInterval)
+    const pingedAt = yield* Clock.currentTimeMillis
+    const pinging = yield* Effect.forkChild(
+      Effect.tap(findPingFailure(ping), (reason) => Effect.sync(() => void (answers += reason === undefined ? 1 : 0)))
+    )
+    const failure = yield* Effect.timeoutOrElse(Fiber.join(pinging), {
+      duration: keepalive.timeout,
+      orElse: () => Effect.succeed(timeoutMessage)
+    })
+    if (previous !== undefined) yield* Fiber.interrupt(previous)
+    previous = pinging
+    const reason = activity.lastResponseAt >= pingedAt || answers > lastAnswers ? undefined : failure
+    lastAnswers = answers
+    if (missed === 0) unresponsiveSince = pingedAt
+    missed = reason === undefined ? 0 : missed + 1
+    yield* onHealthChange(reason)
+    const isBusy = [...activity.running].some(({ since }) => since <= unresponsiveSince)
+    if (reason !== undefined && missed >= keepalive.maxMissed && !isBusy) {
+      return new McpSessionError({ reason: "unavailable", message: reason })
+    }
+  }
+})
+
+interface SessionCallbacks {
   readonly onListingsChanged: (listings: Partial<McpListings>) => Effect.Effect<void>
   /** Reports a problem that does not end the session; `undefined` reports its recovery. */
   readonly onHealthChange: (source: string, reason: string | undefined) => Effect.Effect<void>
-  /** Reports changed contents of resources. */
   readonly onPartChanged: (part: ComputerPart) => Effect.Effect<void>
   /** The resources to subscribe to, emitted once the server is ready and after every change of its listing. */
   readonly watchedUris: Stream.Stream<ReadonlySet<string>>
 }
 
-const redactMembers = (data: JsonObject, redact: Secrets["redact"]): JsonObject => {
-  const redactValue = (value: unknown): unknown => {
-    if (typeof value === "string") return redact(value)
-    if (Array.isArray(value)) return value.map(redactValue)
-    return isJsonObject(value) ? redactMembers(value, redact) : value
-  }
-  return Object.fromEntries(Object.entries(data).map(([name, value]) => [redact(name), redactValue(value)]))
+const redactJson = (value: unknown, redact: Secrets["redact"]): unknown => {
+  if (typeof value === "string") return redact(value)
+  if (Array.isArray(value)) return value.map((item) => redactJson(item, redact))
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [redact(name), redactJson(member, redact)]))
 }
 
 const redactFailure =
@@ -48,7 +116,7 @@ const redactFailure =
       message: redact(message),
       ...definedOnly({
         code,
-        data: data && redactMembers(toSafeJson(data), redact),
+        data: data && asObject(redactJson(toSafeJson(data), redact)),
         output: output === undefined ? undefined : redact(output)
       })
     })
@@ -56,31 +124,24 @@ const redactFailure =
 /** Wraps a session: redacts secrets in its messages and records its calls. */
 const instrumentSession = (session: McpSession, secrets: Secrets, activity: CallActivity): McpSession => {
   const { redact } = secrets
+  const { callTool, closed, degraded, request } = session
   const redacted = <A, R>(effect: Effect.Effect<A, McpSessionError, R>) =>
     Effect.mapError(effect, redactFailure(secrets))
-  const requestRedacted =
-    (request: NonNullable<McpSession["request"]>): NonNullable<McpSession["request"]> =>
-    (method, params) =>
-      redacted(request(method, params))
   return {
     ...session,
     listTools: (cursor) => redacted(session.listTools(cursor)),
     listResources: (cursor) => redacted(session.listResources(cursor)),
     readResource: (uri) => redacted(session.readResource(uri)),
-    callTool: (name, params, { responder, onProgress } = {}) => {
-      const redactedProgress =
-        onProgress &&
-        (({ message, ...step }: McpProgress) =>
-          onProgress({ ...step, ...(message !== undefined && { message: redact(message) }) }))
-      return redacted(
-        trackCall(activity, session.callTool(name, params, definedOnly({ responder, onProgress: redactedProgress })))
-      )
+    callTool: (name, params, { onProgress: report, responder } = {}) => {
+      const onProgress: typeof report =
+        report && ((step) => report(step.message === undefined ? step : { ...step, message: redact(step.message) }))
+      return redacted(trackCall(activity, callTool(name, params, definedOnly({ responder, onProgress }))))
     },
     watch: (wanted) => redacted(session.watch(wanted)),
     ping: redacted(session.ping),
-    ...(session.request !== undefined && { request: requestRedacted(session.request) }),
-    ...(session.degraded !== undefined && { degraded: Effect.map(session.degraded, redact) }),
-    closed: Effect.map(session.closed, redactFailure(secrets))
+    ...(request && { request: (method, params) => redacted(request(method, params)) }),
+    ...(degraded && { degraded: Effect.map(degraded, redact) }),
+    closed: Effect.map(closed, redactFailure(secrets))
   }
 }
 
@@ -110,12 +171,10 @@ const makeSubscriptions = Effect.fnUntraced(function* (
     Effect.suspend(() => (failed.delete(uri) ? onHealthChange(uri, undefined) : Effect.void))
 
   const subscribe = (uri: string) =>
-    Effect.scoped(
-      session.watch({ tools: false, resources: false, uris: [uri] }).pipe(
-        Effect.tap(() => clearFailure(uri)),
-        Effect.flatMap(Stream.runForEach(onChange))
-      )
-    ).pipe(
+    session.watch({ tools: false, resources: false, uris: [uri] }).pipe(
+      Effect.tap(() => clearFailure(uri)),
+      Effect.flatMap(Stream.runForEach(onChange)),
+      Effect.scoped,
       Effect.catch(({ message }) => {
         failed.add(uri)
         return onHealthChange(uri, `cannot subscribe to ${uri}: ${message}`)
@@ -133,36 +192,56 @@ const makeSubscriptions = Effect.fnUntraced(function* (
   })
 })
 
-/** Opens a session or fails, reports its listings and changes, and resolves with the reason when it ends. */
-export const runSession = Effect.fnUntraced(function* (
-  name: string,
-  endpoint: Endpoint,
-  secrets: Secrets,
-  { onListingsChanged, onReady, onPartChanged, onHealthChange, watchedUris }: SessionCallbacks
-): Effect.fn.Return<McpSessionError, McpSessionError, Scope.Scope | McpConnector> {
+/** Opens a session and lists what its server has. Fails without its tools; the other lists may have failed. */
+export const connectAndList = Effect.fnUntraced(function* (name: string, endpoint: Endpoint, secrets: Secrets) {
   const connector = yield* McpConnector
-  const { changeThrottle, connectTimeout, keepaliveInterval } = yield* ComputerSettings
+  const { connectTimeout } = yield* ComputerSettings
   const activity: CallActivity = { running: new Set(), lastResponseAt: 0 }
-
   const timeoutFailure = new McpSessionError({
     reason: "unavailable",
     message: `no response within ${Duration.toSeconds(connectTimeout)} seconds`
   })
   const withTimeout = Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(timeoutFailure) })
   const report = makeListingReport({ server: name })
-  const { changes, list, others, session, tools } = yield* Effect.gen(function* () {
+  return yield* Effect.gen(function* () {
     const session = instrumentSession(yield* connector.connect(name, endpoint), secrets, activity)
     const { prompts = false } = session.info.capabilities
-    const list = Record.map(serverListings(session), (listing, what) =>
+    const lists = Record.map(serverListings(session), (listing, what) =>
       Effect.flatMap(listing, (listed) => report(what, listed))
     )
     const changes = yield* session.watch({ tools: true, resources: true, prompts, uris: [], logs: true })
-    const tools = yield* list.tools
-    const others = { resources: list.resources, prompts: list.prompts, templates: list.templates }
-    return { session, list, changes, tools, others: yield* Effect.all(Record.map(others, Effect.result)) }
+    const { tools: listTools, ...others } = lists
+    const tools = yield* listTools
+    const listed = yield* Effect.all(Record.map(others, Effect.result))
+    const listings: McpListings = {
+      tools,
+      ...Record.map(
+        listed,
+        Result.getOrElse((): ReadonlyArray<JsonObject> => [])
+      )
+    }
+    return { name, session, activity, changes, lists: Record.map(lists, withTimeout), listed, listings }
   }).pipe(withTimeout, Effect.mapError(redactFailure(secrets)))
+})
 
+/** Reports the changes of an open session, and resolves with the reason when it ends. */
+export const followSession = Effect.fnUntraced(function* (
+  { activity, changes, listed, lists, name, session }: Effect.Success<ReturnType<typeof connectAndList>>,
+  { onListingsChanged, onPartChanged, onHealthChange, watchedUris }: SessionCallbacks
+) {
+  const { changeThrottle, keepaliveInterval } = yield* ComputerSettings
   const { refresh } = yield* makeRefresher(changeThrottle)
+  const onListingFailed = (what: string, { message }: McpSessionError) =>
+    onHealthChange(what, `cannot list ${what}: ${message}`)
+
+  const reload = (what: keyof McpListings): Effect.Effect<void> =>
+    refresh(
+      what,
+      Effect.matchEffect(lists[what], {
+        onFailure: (error) => onListingFailed(what, error),
+        onSuccess: (items) => Effect.andThen(onHealthChange(what, undefined), onListingsChanged({ [what]: items }))
+      })
+    )
   const onChange = (change: McpChange): Effect.Effect<void> => {
     switch (change._tag) {
       case "ToolsChanged":
@@ -179,22 +258,8 @@ export const runSession = Effect.fnUntraced(function* (
     }
   }
 
-  const reload = (what: keyof McpListings): Effect.Effect<void> =>
-    refresh(
-      what,
-      Effect.matchEffect(withTimeout(list[what]), {
-        onFailure: ({ message }) => onHealthChange(what, `cannot list ${what}: ${message}`),
-        onSuccess: (items) => Effect.andThen(onHealthChange(what, undefined), onListingsChanged({ [what]: items }))
-      })
-    )
-
-  const listed = Record.map(
-    others,
-    Result.getOrElse((): ReadonlyArray<JsonObject> => [])
-  )
-  yield* onReady(session, { tools, ...listed })
-  for (const [what, { _tag, ...outcome }] of Object.entries(others)) {
-    if ("failure" in outcome) yield* onHealthChange(what, `cannot list ${what}: ${outcome.failure.message}`)
+  for (const [what, outcome] of Object.entries(listed)) {
+    if (Result.isFailure(outcome)) yield* onListingFailed(what, outcome.failure)
   }
   if (session.info.capabilities.subscribe) {
     const resubscribe = yield* makeSubscriptions(name, session, onChange, onHealthChange)

@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, FiberMap, Fiber, Option, type Scope } from "effect"
+import { Clock, Duration, Effect, FiberMap, Fiber, Option } from "effect"
 import {
   fullReason,
   type McpServerCommand,
@@ -16,7 +16,10 @@ type Event = McpServerEvent<OfferedServer>
 const isWork = (command: McpServerCommand): command is McpServerWork =>
   command._tag === "Open" || command._tag === "Retry"
 
-const log = (server: string, command: McpServerCommand): Effect.Effect<void> => {
+const log = (
+  server: string,
+  command: Exclude<McpServerCommand, McpServerWork | { readonly _tag: "Close" }>
+): Effect.Effect<void> => {
   switch (command._tag) {
     case "LogReady":
       return Effect.logInfo("MCP server ready", { server, tools: command.tools, resources: command.resources })
@@ -34,10 +37,6 @@ const log = (server: string, command: McpServerCommand): Effect.Effect<void> => 
       return Effect.logInfo("MCP server stopped", { server, reason: "idle" })
     case "LogStartsOnRequest":
       return Effect.logWarning("MCP server exited, starts on request", { server, reason: fullReason(command.failure) })
-    case "Close":
-    case "Open":
-    case "Retry":
-      return Effect.void
   }
 }
 
@@ -53,17 +52,10 @@ const work = Effect.fnUntraced(function* (serverRun: ServerRun, first: McpServer
   }
 })
 
-export interface ServerRuns {
-  /** Changes the state of a server by an event, and executes the commands that follow. */
-  readonly send: (name: string, event: Event) => Effect.Effect<void>
-  /** Executes commands: closes sessions concurrently, runs `between`, and starts servers. */
-  readonly execute: (commands: McpServerCommands, between: Effect.Effect<void>) => Effect.Effect<void>
-}
+export type ServerRuns = Effect.Success<ReturnType<typeof makeServerRuns>>
 
 /** Executes the commands of the lives of MCP servers, as long as the scope. Each server has one fiber at a time. */
-export const makeServerRuns = Effect.fnUntraced(function* (
-  world: ServerWorld
-): Effect.fn.Return<ServerRuns, never, Scope.Scope | McpConnector | Inputs> {
+export const makeServerRuns = Effect.fnUntraced(function* (world: ServerWorld) {
   const { store } = world
   const fibers = yield* FiberMap.make<string, void>()
   // Fibers of requests and commands start sessions that outlive them.
@@ -71,7 +63,8 @@ export const makeServerRuns = Effect.fnUntraced(function* (
 
   const perform = Effect.fnUntraced(function* (name: string, commands: ReadonlyArray<McpServerCommand>) {
     for (const command of commands) {
-      yield* command._tag === "Close" ? FiberMap.remove(fibers, name) : log(name, command)
+      if (command._tag === "Close") yield* FiberMap.remove(fibers, name)
+      else if (!isWork(command)) yield* log(name, command)
     }
     return commands.find(isWork)
   })
@@ -79,13 +72,12 @@ export const makeServerRuns = Effect.fnUntraced(function* (
   /** Gives the work that follows. Half an event would leave a server without a fiber. */
   const dispatch = (name: string, decide: () => Event | undefined): Effect.Effect<McpServerWork | undefined> =>
     Effect.uninterruptible(
-      Effect.flatMap(
-        store.update((servers) => {
+      store
+        .update((servers) => {
           const event = decide()
           return event === undefined ? [[], servers] : transitionOf(servers, name, event)
-        }),
-        (commands) => perform(name, commands)
-      )
+        })
+        .pipe(Effect.flatMap((commands) => perform(name, commands)))
     )
 
   const makeRun = (name: string, run: number): ServerRun => {
@@ -111,17 +103,13 @@ export const makeServerRuns = Effect.fnUntraced(function* (
       fork(name, Effect.andThen(closed, work(makeRun(name, server.run), first)))
     })
 
-  const send = (name: string, event: Event) =>
-    Effect.uninterruptible(
-      Effect.flatMap(
-        dispatch(name, () => event),
-        (next) => launch(name, next)
-      )
-    )
-
   return {
-    send,
-    execute: Effect.fnUntraced(function* (commands, between) {
+    /** Changes the state of a server by an event, and executes the commands that follow. */
+    send: Effect.fnUntraced(function* (name: string, event: Event) {
+      yield* launch(name, yield* dispatch(name, () => event))
+    }, Effect.uninterruptible),
+    /** Executes commands: closes sessions concurrently, runs `between`, and starts servers. */
+    execute: Effect.fnUntraced(function* (commands: McpServerCommands, between: Effect.Effect<void>) {
       const works = yield* Effect.forEach(
         commands,
         ([name, wanted]) => Effect.map(perform(name, wanted), (next) => [name, next] as const),

@@ -1,5 +1,5 @@
 import { Context, Data, Effect, Layer } from "effect"
-import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
+import { noApprovals, type StoredApprovals } from "../../../domain/approvals/standingApprovals.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** The approvals cannot be read or written. The message names the location. */

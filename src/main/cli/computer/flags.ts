@@ -1,6 +1,6 @@
 import { Duration } from "effect"
 import { type Command, Flag } from "effect/cli"
-import { expectedIdle, lifecycles, parseIdle } from "../../../domain/config/lifecycle.ts"
+import { expectedIdle, lifecycles, parseIdle } from "../../../domain/config/computerConfig.ts"
 import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"

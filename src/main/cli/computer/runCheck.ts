@@ -7,7 +7,7 @@ import { inputVariableName } from "../../../domain/config/inputValues.ts"
 import { parsePlaceholder, findPlaceholders } from "../../../domain/config/placeholders.ts"
 import { type Setup, serversUsingInput, findVariable } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig, Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
-import { serversKeyOf } from "../../../domain/config/dialects.ts"
+import { serversKeyOf } from "../../../domain/config/parseConfig.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
 import {

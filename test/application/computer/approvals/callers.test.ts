@@ -5,7 +5,7 @@ import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.t
 import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
 import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 import type { Link } from "../../../../src/application/ports/Transport.ts"
-import type { Rule } from "../../../../src/domain/policy/Rule.ts"
+import type { Rule } from "../../../../src/domain/policy/parseRules.ts"
 import type { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { textResult, tool } from "../../../conformance/members.ts"

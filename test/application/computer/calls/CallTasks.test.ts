@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { makeCallTasks } from "../../../../src/application/computer/calls/CallTasks.ts"
 import type { CallReporter } from "../../../../src/application/computer/calls/Call.ts"
-import { estimateSize } from "../../../../src/domain/calls/keptResults.ts"
+import { estimateSize } from "../../../../src/domain/calls/tasksState.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import type { ToolResult } from "../../../../src/domain/model/ToolResult.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Result, SubscriptionRef } from "effect"
-import { makeOfficeReporter } from "../../../../src/application/computer/office/officeReporter.ts"
+import { makeOfficeReporter } from "../../../../src/application/computer/office/OfficeConnection.ts"
 import type { MemberStatus, OfficeMember } from "../../../../src/application/member/OfficeMember.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { LinkClosed, type Reply, RequestTimeout } from "../../../../src/application/ports/Transport.ts"

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { assert, describe, it } from "vitest"
-import { truncateToFit } from "../../../../src/application/computer/office/truncateToFit.ts"
+import { truncateToFit } from "../../../../src/application/computer/office/replyEncoders.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 
 /** Truncates texts of these lengths by owner to a maximum message size, and counts the serializations. */

@@ -5,7 +5,7 @@ import {
   type CallActivity,
   trackCall,
   untilUnresponsive
-} from "../../../../src/application/computer/servers/keepalive.ts"
+} from "../../../../src/application/computer/servers/runSession.ts"
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 
 const makeActivity = (): CallActivity => ({ running: new Set(), lastResponseAt: 0 })

@@ -1,7 +1,6 @@
 import { Effect, Result } from "effect"
 import {
   defaultSkillsFolder,
-  type Marketplace,
   marketplaceFile,
   type MarketplacePlugin,
   parseMarketplace,
@@ -18,19 +17,20 @@ import {
   type SkillName,
   userSource
 } from "../../../../domain/skills/skillNames.ts"
+import { definedOnly } from "../../../../domain/objects.ts"
 import type { SkillFileError, SkillFiles } from "../../../ports/files/SkillFiles.ts"
-import { readJsonFile, readSkillManifest } from "./readManifests.ts"
-import { emptyScan, joinScans, type SkillScan } from "./SkillScan.ts"
+import { readJsonFile, readSkillManifest, emptyScan, joinScans, problemScan, type SkillScan } from "./SkillScan.ts"
 
 type Files = SkillFiles["Service"]
 
 /** Skills that are read at the same time. */
 const scanConcurrency = 16
 
-const problemScan = (source: string, skill: string, reason: string): SkillScan => ({
-  skills: [],
-  problems: [{ source, skill, reason }]
-})
+/** The problem of a skill, or of a source of skills, that cannot be read. */
+const orProblem = (scan: Effect.Effect<SkillScan, SkillFileError | string>, source: string, skill: string) =>
+  Effect.catch(scan, (error) =>
+    Effect.succeed(problemScan(source, skill, typeof error === "string" ? error : error.message))
+  )
 
 const joinPath = (folder: string, name: string): string => (folder === sameFolder ? name : `${folder}/${name}`)
 
@@ -41,53 +41,45 @@ interface FolderSource {
 }
 
 /** Reads one skill by its real folder. A folder without a main file is no skill. */
-const readSkill = Effect.fnUntraced(
-  function* (files: Files, root: string, { nameOf, source, version }: FolderSource) {
-    const manifest = yield* readSkillManifest(files, root)
-    if (Result.isFailure(manifest)) return problemScan(source, root, manifest.failure)
-    const { name, ...shown } = manifest.success
-    const problem = checkNameSegment(name)
-    if (problem !== undefined) return problemScan(source, root, `invalid name: ${problem}`)
-    const ref = { ...shown, name: formatSkillName(nameOf(name)), source, path: root }
-    return { skills: [{ root, ref: version === undefined ? ref : { ...ref, version } }], problems: [] }
-  },
-  (effect, _files, root, { source }) =>
-    Effect.catch(effect, ({ message, reason }) =>
-      Effect.succeed(reason === "not_found" ? emptyScan : problemScan(source, root, message))
-    )
-)
+const readSkill = (files: Files, root: string, { nameOf, source, version }: FolderSource): Effect.Effect<SkillScan> =>
+  Effect.match(readSkillManifest(files, root), {
+    onFailure: ({ message, reason }) => (reason === "not_found" ? emptyScan : problemScan(source, root, message)),
+    onSuccess: (manifest) => {
+      if (Result.isFailure(manifest)) return problemScan(source, root, manifest.failure)
+      const { name, ...shown } = manifest.success
+      const problem = checkNameSegment(name)
+      if (problem !== undefined) return problemScan(source, root, `invalid name: ${problem}`)
+      const named = { name: formatSkillName(nameOf(name)), source, path: root, ...definedOnly({ version }) }
+      return { skills: [{ root, ref: { ...shown, ...named } }], problems: [] }
+    }
+  })
 
 /** Reads skills in the order of their names; `locate` gives the real folder of one. */
-const readSkills = (
+const readSkills = Effect.fnUntraced(function* (
   files: Files,
   names: ReadonlyArray<string>,
   locate: (name: string) => Effect.Effect<string, SkillFileError>,
   source: FolderSource
-): Effect.Effect<SkillScan> => {
+) {
   const read = (name: string) =>
     Effect.matchEffect(locate(name), {
       onFailure: ({ message }) => Effect.succeed(problemScan(source.source, name, message)),
       onSuccess: (root) => readSkill(files, root, source)
     })
   const { maxEntries } = skillLimits
-  const omitted =
-    names.length > maxEntries ? problemScan(source.source, "", `more than ${maxEntries} folders`) : emptyScan
-  return Effect.map(Effect.forEach(names.slice(0, maxEntries), read, { concurrency: scanConcurrency }), (scans) =>
-    joinScans([...scans, omitted])
-  )
-}
+  const scans = yield* Effect.forEach(names.slice(0, maxEntries), read, { concurrency: scanConcurrency })
+  const omitted = problemScan(source.source, "", `more than ${maxEntries} folders`)
+  return joinScans(names.length > maxEntries ? [...scans, omitted] : scans)
+})
 
 /** Finds the skills of the user: one in each folder of `folder`, which may be a link to another place. */
 export const scanUserFolder = (files: Files, folder: string): Effect.Effect<SkillScan> =>
-  files.listFolders(folder).pipe(
-    Effect.flatMap((names) =>
-      readSkills(files, names, (name) => files.resolveFolder(`${folder}/${name}`, sameFolder), {
-        source: userSource,
-        nameOf: (skill) => ({ _tag: "User", skill })
-      })
-    ),
-    Effect.catch(({ message }) => Effect.succeed(problemScan(userSource, folder, message)))
-  )
+  Effect.flatMap(files.listFolders(folder), (names) =>
+    readSkills(files, names, (name) => files.resolveFolder(`${folder}/${name}`, sameFolder), {
+      source: userSource,
+      nameOf: (skill) => ({ _tag: "User", skill })
+    })
+  ).pipe((scan) => orProblem(scan, userSource, folder))
 
 /** Finds the folders that may be skills: those named by the plugin, or the folders in them. Paths below `root`. */
 const skillFoldersOf = Effect.fnUntraced(function* (
@@ -106,18 +98,12 @@ const skillFoldersOf = Effect.fnUntraced(function* (
   return found.flat()
 })
 
-const scanPlugin = (
-  files: Files,
-  source: string,
-  marketplaceRoot: string,
-  plugin: MarketplacePlugin
-): Effect.Effect<SkillScan> =>
-  Effect.gen(function* () {
+const scanPlugin = Effect.fnUntraced(
+  function* (files: Files, source: string, marketplaceRoot: string, plugin: MarketplacePlugin) {
     const root = yield* files.resolveFolder(marketplaceRoot, plugin.folder)
     const read = yield* readJsonFile(files, root, pluginFile)
-    const manifest = Result.flatMap(read ?? Result.succeed({}), parsePluginManifest)
-    if (Result.isFailure(manifest)) return problemScan(source, plugin.name, manifest.failure)
-    const declared: PluginManifest = { ...plugin, ...manifest.success }
+    const manifest = yield* Effect.fromResult(Result.flatMap(read ?? Result.succeed({}), parsePluginManifest))
+    const declared: PluginManifest = { ...plugin, ...manifest }
     const isOptional = declared.skillFolders === undefined
     const folders = yield* Effect.catchIf(
       skillFoldersOf(files, root, declared),
@@ -129,26 +115,23 @@ const scanPlugin = (
       nameOf: (skill) => ({ _tag: "Marketplace", plugin: plugin.name, skill }),
       version: declared.version
     })
-  }).pipe(Effect.catch(({ message }) => Effect.succeed(problemScan(source, plugin.name, message))))
+  },
+  (effect, _files, source, _root, { name }) => orProblem(effect, source, name)
+)
 
 const baseName = (path: string): string => path.split(/[/\\]/).findLast((segment) => segment !== "") ?? path
 
-const scanPlugins = (files: Files, root: string, { name, plugins, rejected }: Marketplace) => {
-  const source = marketplaceSource(name ?? baseName(root))
-  const problems = rejected.map(({ plugin, reason }) => ({ source, skill: plugin, reason }))
-  return Effect.map(
-    Effect.forEach(plugins, (plugin) => scanPlugin(files, source, root, plugin)),
-    (scans) => joinScans([...scans, { skills: [], problems }])
-  )
-}
-
 /** Finds the skills of a marketplace: a folder with plugins. Links must not lead out of the folder of a plugin. */
-export const scanMarketplace = (files: Files, folder: string): Effect.Effect<SkillScan> =>
-  Effect.gen(function* () {
+export const scanMarketplace = Effect.fnUntraced(
+  function* (files: Files, folder: string) {
     const root = yield* files.resolveFolder(folder, sameFolder)
     const read = yield* readJsonFile(files, root, marketplaceFile)
-    const marketplace = Result.flatMap(read ?? Result.fail(`${marketplaceFile} is missing`), parseMarketplace)
-    return Result.isFailure(marketplace)
-      ? problemScan(marketplaceSource(baseName(folder)), "", marketplace.failure)
-      : yield* scanPlugins(files, root, marketplace.success)
-  }).pipe(Effect.catch(({ message }) => Effect.succeed(problemScan(marketplaceSource(baseName(folder)), "", message))))
+    const { name, plugins, rejected } = yield* Effect.fromResult(
+      Result.flatMap(read ?? Result.fail(`${marketplaceFile} is missing`), parseMarketplace)
+    )
+    const source = marketplaceSource(name ?? baseName(root))
+    const scans = yield* Effect.forEach(plugins, (plugin) => scanPlugin(files, source, root, plugin))
+    return joinScans([...scans, ...rejected.map(({ plugin, reason }) => problemScan(source, plugin, reason))])
+  },
+  (effect, _files, folder) => orProblem(effect, marketplaceSource(baseName(folder)), "")
+)

@@ -1,19 +1,58 @@
-import { Effect, Option, type Scope } from "effect"
+import { Effect, Option, Semaphore } from "effect"
 import type { ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import { skillMainFile } from "../../../../domain/model/messages/requests.ts"
 import { maxFrontMatterBytes, splitFrontMatter } from "../../../../domain/skills/frontMatter.ts"
 import { isTextMimeType, mimeTypeOf } from "../../../../domain/skills/mimeTypes.ts"
-import {
-  skillFileChanged,
-  skillFileNotAccessible,
-  type SkillFileReason
-} from "../../../../domain/skills/skillErrors.ts"
+import { skillFileChanged, skillFileNotAccessible } from "../../../../domain/skills/skillErrors.ts"
 import { skillLimits } from "../../../../domain/skills/skillLimits.ts"
 import { isForbiddenPath } from "../../../../domain/skills/skillPaths.ts"
 import { decodeUtf8 } from "../../../../domain/utf8.ts"
 import { type OpenSkillFile, SkillFileError, type SkillFiles } from "../../../ports/files/SkillFiles.ts"
 import type { BlobSource } from "../Blobs.ts"
-import { digestBytes, makeSkillDigests } from "./skillDigests.ts"
+import { sha256 } from "@noble/hashes/sha2.js"
+import { bytesToHex } from "@noble/hashes/utils.js"
+
+/** Hashes that are kept: of the files that were read last. */
+const maxDigests = 1000
+
+/** Bytes that are hashed at once. Other work continues in between. */
+const hashedChunkBytes = 256 * 1024
+
+/** The SHA-256 of bytes in hexadecimal. */
+export const digestBytes = (bytes: Uint8Array): string => bytesToHex(sha256(bytes))
+
+/** Makes the hashes of files: each version of a file is hashed once, although every chunk of a blob needs the hash. */
+const makeSkillDigests = Effect.fnUntraced(function* () {
+  const digests = new Map<string, string>()
+  const lock = yield* Semaphore.make(1)
+
+  const computeDigest = Effect.fnUntraced(function* ({ read, size }: OpenSkillFile, start: number) {
+    const hash = sha256.create()
+    for (let offset = start; offset < size; offset += hashedChunkBytes) {
+      hash.update(yield* read(offset, hashedChunkBytes))
+      yield* Effect.yieldNow
+    }
+    return bytesToHex(hash.digest())
+  })
+
+  /** The SHA-256 of the content of a file from `start` in bytes, in hexadecimal. */
+  return (file: OpenSkillFile, start: number): Effect.Effect<string, SkillFileError> => {
+    const key = `${file.version} ${start}`
+    return lock.withPermit(
+      Effect.gen(function* () {
+        const digest = digests.get(key) ?? (yield* computeDigest(file, start))
+        // The least recently used is the first one.
+        digests.delete(key)
+        digests.set(key, digest)
+        for (const oldest of digests.keys()) {
+          if (digests.size <= maxDigests) break
+          digests.delete(oldest)
+        }
+        return digest
+      })
+    )
+  }
+})
 
 /** A file of a skill: for a short text its whole content in `body`. */
 export interface SkillFileSource extends BlobSource {
@@ -40,16 +79,11 @@ const decodeExactly = (bytes: Uint8Array): string | undefined => {
   return text !== undefined && hasMark ? byteOrderMark + text : text
 }
 
-const reasonOf = ({ reason }: SkillFileError): SkillFileReason => (reason === "changed" ? "io_error" : reason)
-
 /** Makes a function that reads the files of skills. */
 export const makeSkillFileReader = Effect.fnUntraced(function* (files: SkillFiles["Service"]) {
   const digestOf = yield* makeSkillDigests()
 
-  const openFile = Effect.fnUntraced(function* (
-    root: string,
-    { path, relPath }: RequestedPath
-  ): Effect.fn.Return<OpenSkillFile, ProtocolError | SkillFileError, Scope.Scope> {
+  const openFile = Effect.fnUntraced(function* (root: string, { path, relPath }: RequestedPath) {
     const file = yield* files.open(root, path)
     // A link can have a harmless name.
     return isForbiddenPath(file.path) ? yield* skillFileNotAccessible("forbidden", relPath) : file
@@ -98,10 +132,10 @@ export const makeSkillFileReader = Effect.fnUntraced(function* (files: SkillFile
         times: maxAttempts - 1,
         while: (error) => error._tag === "SkillFileError" && error.reason === "changed"
       }),
-      Effect.catchTag("SkillFileError", (error) =>
+      Effect.catchTag("SkillFileError", ({ message, reason }) =>
         Effect.andThen(
-          Effect.logDebug("skill file not read", { root, path: requested.path, reason: error.message }),
-          Effect.fail(skillFileNotAccessible(reasonOf(error), requested.relPath))
+          Effect.logDebug("skill file not read", { root, path: requested.path, reason: message }),
+          Effect.fail(skillFileNotAccessible(reason === "changed" ? "io_error" : reason, requested.relPath))
         )
       )
     )

@@ -1,15 +1,13 @@
-import { Effect, FiberMap, type Scope, Stream } from "effect"
+import { Effect, FiberMap, Stream } from "effect"
 import { formatSkillName, mcpSource, serverSegment } from "../../../../domain/skills/skillNames.ts"
 import { definedOnly } from "../../../../domain/objects.ts"
 import { type McpSession, McpSessionError } from "../../../ports/McpSession.ts"
-import type { ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import type { SkillFiles } from "../../../ports/files/SkillFiles.ts"
 import type { makeRefresher } from "../../../shared/Refresher.ts"
 import { ComputerSettings } from "../../ComputerSettings.ts"
 import { backgroundSessionOf, isIdle, openSession, type OfferedServer, uriOf } from "../../servers/ServersSnapshot.ts"
-import { rejectWhileRestarting } from "../../servers/rejectWhileRestarting.ts"
-import type { ServerSupervisor } from "../../servers/ServerSupervisor.ts"
-import { joinScans, type SkillScan } from "./SkillScan.ts"
+import { rejectWhileRestarting, type ServerSupervisor } from "../../servers/ServerSupervisor.ts"
+import { emptyScan, joinScans, problemScan, type SkillScan } from "./SkillScan.ts"
 import { makeSkillStaging, skillResourcesOf, type StagedServer, type StagedSkill } from "./stageSkills.ts"
 
 /** Resources of one server whose updates are followed. */
@@ -36,20 +34,11 @@ const subscriptionTimedOut = new McpSessionError({ reason: "unavailable", messag
 
 const toScan = (segment: string, { problems, skills }: StagedServer): SkillScan => {
   const source = mcpSource(segment)
-  return {
-    skills: skills.map(({ manifest, resource, root }: StagedSkill) => ({
-      root,
-      ref: {
-        ...manifest,
-        name: formatSkillName({ _tag: "Mcp", server: segment, skill: resource.skill }),
-        source,
-        path: root,
-        uri: resource.uri,
-        ...definedOnly({ version: resource.version })
-      }
-    })),
-    problems: problems.map((problem) => ({ source, ...problem }))
+  const toSkill = ({ manifest, resource: { skill, uri, version }, root }: StagedSkill) => {
+    const name = formatSkillName({ _tag: "Mcp", server: segment, skill })
+    return { root, ref: { ...manifest, name, source, path: root, uri, ...definedOnly({ version }) } }
   }
+  return { skills: skills.map(toSkill), problems: problems.map((problem) => ({ source, ...problem })) }
 }
 
 interface StagingParts {
@@ -60,7 +49,6 @@ interface StagingParts {
   readonly onChange: Effect.Effect<void>
 }
 
-/** Stages the skills of MCP servers. */
 const makeStagedServers = Effect.fnUntraced(function* ({ files, onChange, refresh, servers }: StagingParts) {
   const stageSkills = yield* makeSkillStaging(files)
   const staged = new Map<string, Listing & StagedServer>()
@@ -72,20 +60,24 @@ const makeStagedServers = Effect.fnUntraced(function* ({ files, onChange, refres
   const isStaged = (name: string, listing: Listing): boolean =>
     !outdated.has(name) && isSameListing(staged.get(name), listing)
 
-  const stageServer = (name: string): Effect.Effect<void> =>
-    Effect.gen(function* () {
-      const server = servers.find(name)
-      if (server === undefined) return
-      const listing = listingOf(server)
-      const session = backgroundSessionOf(server)
-      if (session === undefined || isStaged(name, listing)) return
-      outdated.delete(name)
-      begun.set(name, server.session)
-      const result = yield* stageSkills({ ...server, session }, staged.get(name)?.skills ?? [])
-      staged.set(name, { ...listing, ...result })
-      yield* onChange
-    })
+  const stageServer = Effect.fnUntraced(function* (name: string) {
+    const server = servers.find(name)
+    if (server === undefined) return
+    const listing = listingOf(server)
+    const session = backgroundSessionOf(server)
+    if (session === undefined || isStaged(name, listing)) return
+    outdated.delete(name)
+    begun.set(name, server.session)
+    const result = yield* stageSkills({ ...server, session }, staged.get(name)?.skills ?? [])
+    staged.set(name, { ...listing, ...result })
+    yield* onChange
+  })
   const refreshServer = (name: string) => refresh(`server ${name}`, stageServer(name))
+  const needsStaging = (server: OfferedServer): boolean => {
+    const { name } = server.config
+    if (isIdle(server) || (!staged.has(name) && skillResourcesOf(server).length === 0)) return false
+    return !isStaged(name, listingOf(server))
+  }
 
   return {
     has: (name: string): boolean => staged.has(name),
@@ -105,32 +97,22 @@ const makeStagedServers = Effect.fnUntraced(function* ({ files, onChange, refres
       }),
     /** Requests the staging of all servers whose skills have changed since. */
     refreshOutdated: Effect.suspend(() =>
-      Effect.forEach(
-        servers.snapshot().running.filter((server) => {
-          const { name } = server.config
-          if (isIdle(server)) return false
-          if (!staged.has(name) && skillResourcesOf(server).length === 0) return false
-          return !isStaged(name, listingOf(server))
-        }),
-        ({ config }) => refreshServer(config.name),
-        { discard: true }
-      )
+      Effect.forEach(servers.snapshot().running.filter(needsStaging), ({ config }) => refreshServer(config.name), {
+        discard: true
+      })
     ),
     /** The staged skills of the running servers. Of servers with the same segment only the first is used. */
-    scan: () => {
+    scan: (): SkillScan => {
       const owners = new Map<string, string>()
       const scans = servers.snapshot().running.map(({ config: { name }, session }): SkillScan => {
         const found = staged.get(name)
         const segment = serverSegment(servers.identify(name))
-        if (found === undefined || found.session !== session || found.skills.length + found.problems.length === 0) {
-          return { skills: [], problems: [] }
-        }
+        if (found?.session !== session || found.skills.length + found.problems.length === 0) return emptyScan
         const owner = owners.get(segment)
-        if (owner === undefined) owners.set(segment, name)
-        else {
-          const reason = `the MCP server '${owner}' has the same segment`
-          return { skills: [], problems: [{ source: mcpSource(segment), skill: name, reason }] }
+        if (owner !== undefined) {
+          return problemScan(mcpSource(segment), name, `the MCP server '${owner}' has the same segment`)
         }
+        owners.set(segment, name)
         return toScan(segment, found)
       })
       return joinScans(scans)
@@ -138,35 +120,30 @@ const makeStagedServers = Effect.fnUntraced(function* ({ files, onChange, refres
   }
 })
 
-type StagedServers = Effect.Success<ReturnType<typeof makeStagedServers>>
-
 /** Follows the listings and the resources of the running servers, and stages what has changed. */
 const followServers = Effect.fnUntraced(function* (
-  { onChange, servers }: Pick<StagingParts, "onChange" | "servers">,
-  { has, refreshServer, refreshSubscribed, refreshUpdated }: StagedServers
+  { onChange, servers }: StagingParts,
+  staged: Effect.Success<ReturnType<typeof makeStagedServers>>
 ) {
   const { readTimeout } = yield* ComputerSettings
   const followers = yield* FiberMap.make<string, void>()
   const followed = new Map<string, Listing>()
 
   /** Follows the updates of resources. Stages once subscribed, in order to miss none. */
-  const follow = Effect.fnUntraced(
-    function* ({ config: { name }, session }: OfferedServer, uris: ReadonlyArray<string>) {
-      const updates = yield* session
-        .watch({ tools: false, resources: false, uris })
-        .pipe(Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(subscriptionTimedOut) }))
-      yield* refreshSubscribed(name, session)
-      yield* Stream.runForEach(updates, () => refreshUpdated(name))
-    },
-    Effect.scoped,
-    (effect, { config: { name } }) =>
-      effect.pipe(
-        Effect.catch(({ message: reason }) =>
-          Effect.andThen(Effect.logWarning("skill updates not followed", { server: name, reason }), refreshServer(name))
-        ),
-        Effect.catchDefect((defect) => Effect.logError("skill updates not followed", { server: name }, defect))
-      )
-  )
+  const follow = ({ config: { name }, session }: OfferedServer, uris: ReadonlyArray<string>) =>
+    session.watch({ tools: false, resources: false, uris }).pipe(
+      Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(subscriptionTimedOut) }),
+      Effect.tap(() => staged.refreshSubscribed(name, session)),
+      Effect.flatMap(Stream.runForEach(() => staged.refreshUpdated(name))),
+      Effect.scoped,
+      Effect.catch(({ message: reason }) =>
+        Effect.andThen(
+          Effect.logWarning("skill updates not followed", { server: name, reason }),
+          staged.refreshServer(name)
+        )
+      ),
+      Effect.catchDefect((defect) => Effect.logError("skill updates not followed", { server: name }, defect))
+    )
 
   const unfollow = (name: string) =>
     Effect.suspend(() => (followed.delete(name) ? FiberMap.remove(followers, name) : Effect.void))
@@ -184,17 +161,15 @@ const followServers = Effect.fnUntraced(function* (
     yield* FiberMap.remove(followers, name)
     if (uris.length > 0 && server.session.info.capabilities.subscribe) {
       yield* FiberMap.run(followers, name, follow(server, uris.slice(0, maxSubscriptions)))
-    } else if (uris.length > 0 || has(name)) yield* refreshServer(name)
+    } else if (uris.length > 0 || staged.has(name)) yield* staged.refreshServer(name)
   })
 
   const observeServers = Effect.gen(function* () {
     const { running } = servers.snapshot()
     const names = new Set(running.map(({ config }) => config.name))
-    yield* Effect.forEach(
-      [...followed.keys()].filter((name) => !names.has(name)),
-      unfollow,
-      { discard: true }
-    )
+    yield* Effect.forEach(followed.keys(), (name) => (names.has(name) ? Effect.void : unfollow(name)), {
+      discard: true
+    })
     yield* Effect.forEach(running, observeServer, { discard: true })
     yield* onChange
   })
@@ -205,40 +180,27 @@ const followServers = Effect.fnUntraced(function* (
  * Follows the skills of the running MCP servers: stages those of a new session, of a changed listing and of an updated
  * resource. `onChange` runs after every change of {@link scan}.
  */
-export const makeServerSkills = Effect.fnUntraced(function* (parts: StagingParts): Effect.fn.Return<
-  {
-    readonly refreshOutdated: Effect.Effect<void>
-    readonly scan: () => SkillScan
-    readonly rejectRestarting: (segment: string) => Effect.Effect<void, ProtocolError>
-    readonly stageIdle: (segment: string, settled: Effect.Effect<unknown>) => Effect.Effect<void>
-  },
-  never,
-  Scope.Scope
-> {
+export const makeServerSkills = Effect.fnUntraced(function* (parts: StagingParts) {
   const { servers } = parts
-  const stagedServers = yield* makeStagedServers(parts)
-  const { refreshOutdated, refreshServer, scan } = stagedServers
-  yield* followServers(parts, stagedServers)
+  const staged = yield* makeStagedServers(parts)
+  const { refreshOutdated, refreshServer, scan } = staged
+  yield* followServers(parts, staged)
+  const segmentOf = ({ config }: Pick<OfferedServer, "config">) => serverSegment(servers.identify(config.name))
+  const listsSkills = (server: Pick<OfferedServer, "resources">) => skillResourcesOf(server).length > 0
 
   return {
+    refreshOutdated,
+    scan,
     /** Fails while the server of a segment is restarting that lists skills. */
-    rejectRestarting: (segment) =>
-      rejectWhileRestarting(
-        servers,
-        (server) =>
-          serverSegment(servers.identify(server.config.name)) === segment && skillResourcesOf(server).length > 0
-      ),
+    rejectRestarting: (segment: string) =>
+      rejectWhileRestarting(servers, (server) => segmentOf(server) === segment && listsSkills(server)),
     /** Starts the lazy server of a segment, when it lists skills and does not run, and stages them. */
     stageIdle: (segment: string, settled: Effect.Effect<unknown>): Effect.Effect<void> =>
       Effect.suspend(() => {
-        const server = servers
-          .snapshot()
-          .running.find(({ config }) => serverSegment(servers.identify(config.name)) === segment)
-        if (server === undefined || !isIdle(server) || skillResourcesOf(server).length === 0) return Effect.void
+        const server = servers.snapshot().running.find((one) => segmentOf(one) === segment)
+        if (server === undefined || !isIdle(server) || !listsSkills(server)) return Effect.void
         const stage = Effect.andThen(refreshServer(server.config.name), settled)
         return Effect.ignore(Effect.scoped(Effect.andThen(openSession(server), stage)))
-      }),
-    refreshOutdated,
-    scan
+      })
   }
 })

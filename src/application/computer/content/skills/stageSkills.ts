@@ -15,27 +15,20 @@ import { encodeUtf8 } from "../../../../domain/utf8.ts"
 import type { SkillFiles, StagedFile } from "../../../ports/files/SkillFiles.ts"
 import { ComputerSettings } from "../../ComputerSettings.ts"
 import { type OfferedServer, uriOf } from "../../servers/ServersSnapshot.ts"
-import { readSkillManifest } from "./readManifests.ts"
-import { digestBytes } from "./skillDigests.ts"
+import { readSkillManifest, type SkillProblem } from "./SkillScan.ts"
+import { digestBytes } from "./readSkillFile.ts"
 
 /** A skill of an MCP server whose files are on this host. */
 export interface StagedSkill {
   readonly resource: SkillResource
-  /** The absolute folder of its files. */
   readonly root: string
   readonly manifest: SkillManifest
 }
 
-/** A skill of an MCP server that is not staged, or not in its current version. */
-interface StagingProblem {
-  readonly skill: string
-  readonly reason: string
-}
-
-/** The skills of one MCP server. */
+/** The skills of one MCP server, and those that are not staged, or not in their current version. */
 export interface StagedServer {
   readonly skills: ReadonlyArray<StagedSkill>
-  readonly problems: ReadonlyArray<StagingProblem>
+  readonly problems: ReadonlyArray<Omit<SkillProblem, "source">>
 }
 
 /** The skills of one server that are staged at the same time. */
@@ -66,19 +59,15 @@ const readBytes = ({ session }: OfferedServer, uri: string) =>
 /** The skills among the resources of a server. Of equal names only the first is used. */
 const parseSkills = (resources: ReadonlyArray<JsonObject>) => {
   const skills = new Map<string, SkillResource>()
-  const problems: Array<StagingProblem> = []
+  const problems: Array<Omit<SkillProblem, "source">> = []
   for (const resource of resources) {
     const parsed = parseSkillResource(resource)
     if (parsed === undefined) continue
-    const reason = Result.match(parsed, {
-      onFailure: (failure) => failure,
-      onSuccess: ({ skill }) => {
-        if (skills.has(skill)) return "another resource has the same name"
-        return skills.size >= skillLimits.maxEntries ? `more than ${skillLimits.maxEntries} skills` : undefined
-      }
-    })
-    if (Result.isSuccess(parsed) && reason === undefined) skills.set(parsed.success.skill, parsed.success)
-    else problems.push({ skill: uriOf(resource), reason: reason ?? "" })
+    const problem = (reason: string) => problems.push({ skill: uriOf(resource), reason })
+    if (Result.isFailure(parsed)) problem(parsed.failure)
+    else if (skills.has(parsed.success.skill)) problem("another resource has the same name")
+    else if (skills.size >= skillLimits.maxEntries) problem(`more than ${skillLimits.maxEntries} skills`)
+    else skills.set(parsed.success.skill, parsed.success)
   }
   return { skills: [...skills.values()], problems }
 }
@@ -139,10 +128,7 @@ export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["
     Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail("staging timed out") })
   )
 
-  return Effect.fnUntraced(function* (
-    server: OfferedServer,
-    previous: ReadonlyArray<StagedSkill>
-  ): Effect.fn.Return<StagedServer> {
+  return Effect.fnUntraced(function* (server: OfferedServer, previous: ReadonlyArray<StagedSkill>) {
     const { problems, skills } = parseSkills(skillResourcesOf(server))
     const staged = yield* Effect.forEach(
       skills,

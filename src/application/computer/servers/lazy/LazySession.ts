@@ -1,14 +1,7 @@
 import { Clock, Duration, Effect, Stream } from "effect"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
-import type { JsonObject } from "../../../../domain/json.ts"
 import type { McpServer, McpServerWork, RunEvent, SessionFailure } from "../../../../domain/mcpServers/McpServer.ts"
-import {
-  type McpInfo,
-  type McpMethod,
-  type McpPage,
-  type McpSession,
-  McpSessionError
-} from "../../../ports/McpSession.ts"
+import { type McpInfo, type McpMethod, type McpSession, McpSessionError } from "../../../ports/McpSession.ts"
 import type { LazyControl, OfferedServer } from "../ServersSnapshot.ts"
 
 type Server = McpServer<OfferedServer>
@@ -19,7 +12,6 @@ export interface LazyRun {
   readonly run: number
   /** The server now; another run may have replaced this one. */
   readonly server: () => Server | undefined
-  /** Waits until `select` gives a value for the server. */
   readonly waitFor: <A>(select: (server: Server | undefined) => A | undefined) => Effect.Effect<A>
   /** Sends the event that `decide` gives at the moment of the change, and gives the work that follows. */
   readonly send: (decide: () => RunEvent<OfferedServer> | undefined) => Effect.Effect<McpServerWork | undefined>
@@ -27,25 +19,18 @@ export interface LazyRun {
   readonly launch: (work: McpServerWork | undefined) => Effect.Effect<void>
 }
 
-const unsupported = (method: McpMethod) =>
-  new McpSessionError({
-    reason: "unsupported",
-    code: jsonRpcCodes.methodNotFound,
-    message: `${method} is not supported`
-  })
-
-/** True when the server announced the method: others must not start it. */
-const isSupported = ({ capabilities }: McpInfo, method: McpMethod): boolean => {
-  switch (method) {
-    case "prompts/list":
-    case "prompts/get":
-      return capabilities.prompts === true
-    case "completion/complete":
-      return capabilities.completions === true
-    case "resources/templates/list":
-      return capabilities.resources
-  }
+const unsupported = (method: McpMethod) => {
+  const message = `${method} is not supported`
+  return new McpSessionError({ reason: "unsupported", code: jsonRpcCodes.methodNotFound, message })
 }
+
+/** The capabilities by which a server announces its methods: others must not start it. */
+const capabilityOf = {
+  "prompts/list": "prompts",
+  "prompts/get": "prompts",
+  "completion/complete": "completions",
+  "resources/templates/list": "resources"
+} as const satisfies { readonly [M in McpMethod]: keyof McpInfo["capabilities"] }
 
 const startFailed = (name: string, { message, reason }: SessionFailure, suffix = "") =>
   new McpSessionError({
@@ -58,21 +43,11 @@ const outcomeOf = (
   { name, run }: LazyRun,
   server: Server | undefined
 ): Effect.Effect<McpSession, McpSessionError> | undefined => {
-  const stopped = new McpSessionError({ reason: "closed", message: `MCP server '${name}' was stopped` })
-  if (server === undefined || server.run !== run) return Effect.fail(stopped)
-  switch (server._tag) {
-    case "Waking":
-      return undefined
-    case "Running":
-      return Effect.succeed(server.offer.lazyControl?.live ?? server.offer.session)
-    case "Idle":
-      return Effect.fail(server.failure === undefined ? stopped : startFailed(name, server.failure))
-    case "BackingOff":
-    case "Failed":
-    case "Starting":
-    case "Stopped":
-      return Effect.fail(stopped)
-  }
+  const current = server?.run === run ? server : undefined
+  if (current?._tag === "Waking") return undefined
+  if (current?._tag === "Running") return Effect.succeed(current.offer.lazyControl?.live ?? current.offer.session)
+  if (current?._tag === "Idle" && current.failure !== undefined) return Effect.fail(startFailed(name, current.failure))
+  return Effect.fail(new McpSessionError({ reason: "closed", message: `MCP server '${name}' was stopped` }))
 }
 
 /** Starts the server unless it runs, or a start has just failed: callers must not start a broken server all the time. */
@@ -85,12 +60,8 @@ const openRun = Effect.fnUntraced(function* (lazy: LazyRun): Effect.fn.Return<Mc
     if (failure !== undefined && at < retryAt) {
       return yield* startFailed(name, failure, `; it can start again in ${Math.ceil((retryAt - at) / 1000)} s`)
     }
-    yield* Effect.uninterruptible(
-      Effect.flatMap(
-        send(() => ({ _tag: "Requested", run, at })),
-        launch
-      )
-    )
+    const requested = send(() => ({ _tag: "Requested", run, at }))
+    yield* Effect.uninterruptible(Effect.flatMap(requested, launch))
   }
   return yield* outcomeOf(lazy, server()) ?? Effect.flatten(waitFor((now) => outcomeOf(lazy, now)))
 })
@@ -104,25 +75,22 @@ const makeSession = (lazy: LazyRun, open: LazyControl["open"], info: McpInfo): M
   const live = () => (lazy.server()?._tag === "Running" ? offer()?.lazyControl?.live : undefined)
   const request = <A>(send: (session: McpSession) => Effect.Effect<A, McpSessionError>) =>
     Effect.scoped(Effect.flatMap(open, send))
-  const list = (
-    what: "tools" | "resources",
-    page: (session: McpSession) => Effect.Effect<McpPage, McpSessionError>,
-    cursor: string | undefined
-  ): Effect.Effect<McpPage, McpSessionError> =>
-    Effect.suspend(() => {
-      const items: ReadonlyArray<JsonObject> | undefined = live() === undefined ? offer()?.[what] : undefined
-      return items === undefined || cursor !== undefined
-        ? request(page)
-        : Effect.succeed({ items, nextCursor: undefined })
-    })
+  const list =
+    (what: "tools" | "resources", method: "listTools" | "listResources"): McpSession["listTools"] =>
+    (cursor) =>
+      Effect.suspend(() => {
+        const items = live() === undefined && cursor === undefined ? offer()?.[what] : undefined
+        if (items !== undefined) return Effect.succeed({ items, nextCursor: undefined })
+        return request((session) => session[method](cursor))
+      })
   return {
     info,
-    listTools: (cursor) => list("tools", (session) => session.listTools(cursor), cursor),
-    listResources: (cursor) => list("resources", (session) => session.listResources(cursor), cursor),
+    listTools: list("tools", "listTools"),
+    listResources: list("resources", "listResources"),
     readResource: (uri) => request((session) => session.readResource(uri)),
     callTool: (tool, params, options) => request((session) => session.callTool(tool, params, options)),
     request: (method, params) =>
-      isSupported(info, method)
+      info.capabilities[capabilityOf[method]] === true
         ? request((session) => session.request?.(method, params) ?? Effect.fail(unsupported(method)))
         : Effect.fail(unsupported(method)),
     watch: (wanted) => Effect.suspend(() => live()?.watch(wanted) ?? Effect.succeed(Stream.never)),

@@ -6,7 +6,7 @@ import type { ComputerOperatorAccess } from "../../../../../src/application/comp
 import * as RulePolicy from "../../../../../src/application/computer/calls/RulePolicy.ts"
 import type { InputRequest } from "../../../../../src/domain/model/InputRequest.ts"
 import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
-import type { Rule } from "../../../../../src/domain/policy/Rule.ts"
+import type { Rule } from "../../../../../src/domain/policy/parseRules.ts"
 import { textResult, tool } from "../../../../conformance/members.ts"
 import { testComputer } from "../../../computer/testComputer.ts"
 import { elapse, line, olga, startWatched } from "../watchedServer.ts"
