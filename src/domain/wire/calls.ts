@@ -250,7 +250,7 @@ type Rows = typeof calls & typeof laterCalls
 export type CallRequest<K extends keyof Rows> = Parameters<Rows[K]["timeoutSeconds"]>[0]
 
 /** The reply of a row. */
-export type CallReply<K extends keyof Rows> = Rows[K]["reply"] extends Codec<infer Reply> ? Reply : never
+type CallReply<K extends keyof Rows> = Rows[K]["reply"] extends Codec<infer Reply> ? Reply : never
 
 /** What a reply has beside the id of its request. */
 export type ReplyFields<K extends keyof Rows> =
