@@ -1,7 +1,5 @@
+import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Readable } from "node:stream"
-import { pipeline } from "node:stream/promises"
-import type { ReadableStream as NodeStream } from "node:stream/web"
 import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { repairClientBody } from "../clientMessages.ts"
@@ -80,6 +78,22 @@ const callHandler = async (
     : handler(toWebRequest(request, signal), repaired.body)
 }
 
+/**
+ * Sends a body with backpressure and cancels it when the connection closes. A body that ends ends the response at once:
+ * a server that closes leaves no connection open that becomes idle later.
+ */
+const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerResponse, signal: AbortSignal) => {
+  const sink = new WritableStream<Uint8Array>({
+    write: async (chunk) => {
+      if (!response.write(chunk)) await once(response, "drain", { signal })
+    },
+    close: () => void response.end()
+  })
+  await body.pipeTo(sink, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+}
+
 /** What is decided from the headers of a request. */
 export interface HeadersDecision {
   /** Given when the response does not depend on the body, which is then not read. */
@@ -104,9 +118,6 @@ export const runWebHandler = async (
   if (webResponse.body === null) response.end()
   else {
     response.flushHeaders()
-    // Ends the body when the connection closes.
-    await pipeline(Readable.fromWeb(webResponse.body as NodeStream), response).catch((error: unknown) => {
-      if (!signal.aborted) throw error
-    })
+    await pipeBody(webResponse.body, response, signal)
   }
 }
