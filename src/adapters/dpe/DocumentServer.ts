@@ -4,7 +4,7 @@ import { createHmac, randomBytes } from "node:crypto"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
-import { listen, listeningUrl, makeHttpServer } from "../http/httpServer.ts"
+import { cannot, listen, listeningUrl, makeHttpServer } from "../http/httpServer.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 import { isSameSecret } from "../auth/secrets.ts"
 
@@ -187,11 +187,7 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     )
   )
 
-  const address = yield* listen(
-    http,
-    { host, port },
-    (reason) => new DocumentServerError({ message: `Cannot serve documents on ${host}:${port}: ${reason}` })
-  )
+  const address = yield* listen(http, { host, port }, cannot("serve documents", DocumentServerError))
   const url = yield* serverUrlOf(address, proxied)
 
   const removeExpired = Effect.map(Clock.currentTimeMillis, (now) => store.removeExpired(now))

@@ -4,15 +4,15 @@ import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
+import { type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
 import { makeListingReport } from "../shared/listings/listingReport.ts"
+import { watchHub } from "../shared/toolsOnlySession.ts"
 import { toCallHooks } from "./callHooks.ts"
 import { appResourcesIn, combineInstructions, makeServerRequests } from "./officeServers.ts"
-import { makeOfficeTasks } from "./officeTools.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { exposeTools, offeredServers, type OfficeToolsOptions } from "./exposeTools.ts"
 import { makeLargeResults } from "./results/largeResults.ts"
-import { makeToolCaller } from "./officeTools.ts"
+import { makeOfficeTasks, makeToolCaller } from "./officeTools.ts"
 
 export interface OfficeMcpSessionOptions extends OfficeToolsOptions {
   /** The office's name, for people. */
@@ -167,10 +167,7 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       return Effect.flatMap(current, ({ byName }) => (byName.has(name) ? calling : Effect.andThen(settled, calling)))
     },
     tasks: makeOfficeTasks(agent, current, largeResults),
-    watch: (wanted) =>
-      Effect.map(PubSub.subscribe(hub), (subscription) =>
-        Stream.filter(Stream.fromSubscription(subscription), (change) => isWatched(wanted, change))
-      ),
+    watch: watchHub(hub),
     ping: Effect.void,
     closed: agent.status.pipe(
       Stream.filter((status) => status._tag === "Failed"),
