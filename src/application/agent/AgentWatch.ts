@@ -1,4 +1,4 @@
-import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
 import {
@@ -205,14 +205,7 @@ const makeCommands = (agent: AgentShape, log: CallLog) =>
  * Observes the office of an Agent for its operators, as the Agent sees it: members, calls of this Agent, tools, windows
  * and documents. The returned Agent reports its calls.
  */
-export const watchAgent = Effect.fnUntraced(function* ({
-  name,
-  office
-}: Pick<AgentOptions, "name" | "office">): Effect.fn.Return<
-  { readonly agent: AgentShape; readonly page: PageSource },
-  never,
-  Agent | Scope.Scope
-> {
+export const watchAgent = Effect.fnUntraced(function* ({ name, office }: Pick<AgentOptions, "name" | "office">) {
   const agent = yield* Agent
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
@@ -264,5 +257,6 @@ export const watchAgent = Effect.fnUntraced(function* ({
       callTool({ computer, params, timeout, tool, onStatus: (status) => Effect.sync(() => onStatus(status)) })
     return Effect.succeed(streamCall("agent", name, (onStatus) => Effect.mapError(calling(onStatus), toProtocolError)))
   }
-  return { agent: { ...agent, callTool }, page: { hasBodies: false, office: address, open, execute, call } }
+  const page: PageSource = { hasBodies: false, office: address, open, execute, call }
+  return { agent: { ...agent, callTool }, page }
 })
