@@ -1,41 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
+import type { AddressInfo } from "node:net"
 import { createHmac, randomBytes } from "node:crypto"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
+import { makeKeptValues } from "../../domain/blobs/keptValues.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
-import { listen, listeningUrl, makeHttpServer } from "../http/httpServer.ts"
+import { cannot, listen, listeningUrl, makeHttpServer } from "../http/httpServer.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 import { isSameSecret } from "../auth/secrets.ts"
 
-/** Bounded in-memory documents, oldest first. The oldest are evicted first. Times are in milliseconds since 1970. */
-const makeDocumentStore = (maxDocuments: number, maxBytes: number) => {
-  const entries = new Map<string, { readonly document: DpeDocument; readonly expiresAt: number }>()
-  let bytes = 0
-
-  const remove = (id: string): void => {
-    bytes -= entries.get(id)?.document.bytes.byteLength ?? 0
-    entries.delete(id)
-  }
-
-  return {
-    /** Replaces a document with the same id. A single document must fit the limits. */
-    put: (id: string, document: DpeDocument, expiresAt: number): void => {
-      remove(id)
-      entries.set(id, { document, expiresAt })
-      bytes += document.bytes.byteLength
-      for (const oldest of entries.keys()) {
-        if (entries.size <= maxDocuments && bytes <= maxBytes) return
-        remove(oldest)
-      }
-    },
-    get: (id: string): DpeDocument | undefined => entries.get(id)?.document,
-    removeExpired: (now: number): void => {
-      for (const [id, { expiresAt }] of entries) if (expiresAt <= now) remove(id)
-    },
-    usage: () => ({ documents: entries.size, bytes })
-  }
-}
+/** A document in memory; `expiresAt` in milliseconds since 1970. */
+type KeptDocument = DpeDocument & { readonly expiresAt: number }
 
 /** Strict, so each document has one URL: 43 characters are 256 bits in base64url. */
 const signedUrlPattern = /^\/dpe\/([\w-]{43})\?expires=(\d{1,16})&signature=([\w-]{43})$/
@@ -145,12 +120,6 @@ const sendDocument = (response: ServerResponse, status: number, document?: DpeDo
   response.end(document?.bytes)
 }
 
-const limitConnectionAge = (socket: Socket) =>
-  Effect.callback<void>((resume) => {
-    if (socket.destroyed) resume(Effect.void)
-    else socket.once("close", () => resume(Effect.void))
-  }).pipe(Effect.timeoutOrElse({ duration: maxConnectionAge, orElse: () => Effect.sync(() => void socket.destroy()) }))
-
 /**
  * Starts an HTTP server that serves documents from memory at signed URLs, and returns their resolver. The URL is the
  * only credential. An invalid URL gives 404. An expired URL or an evicted document gives 410, and the Agent resolves it
@@ -165,7 +134,7 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
   publicUrl
 }: DocumentServerOptions = {}): Effect.fn.Return<DocumentServer, DocumentServerError, Scope.Scope> {
   const proxied = publicUrl === undefined ? undefined : yield* Effect.fromResult(parsePublicUrl(publicUrl))
-  const store = makeDocumentStore(maxDocuments, maxBytes)
+  const store = makeKeptValues<KeptDocument>(({ bytes }) => bytes.byteLength, maxBytes, maxDocuments)
   const signer = makeUrlSigner()
   const run = yield* FiberSet.makeRuntime<never>()
 
@@ -178,7 +147,10 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
   })
 
   const http = yield* makeHttpServer(httpOptions)
-  http.on("connection", (socket) => run(limitConnectionAge(socket)))
+  http.on("connection", (socket) => {
+    const limit = run(Effect.map(Effect.sleep(maxConnectionAge), () => void socket.destroy()))
+    socket.once("close", () => limit.interruptUnsafe())
+  })
   http.on("request", (request, response) =>
     run(
       Effect.catchCause(respond(request, response), (cause) =>
@@ -187,27 +159,25 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     )
   )
 
-  const address = yield* listen(
-    http,
-    { host, port },
-    (reason) => new DocumentServerError({ message: `Cannot serve documents on ${host}:${port}: ${reason}` })
-  )
+  const address = yield* listen(http, { host, port }, cannot("serve documents", DocumentServerError))
   const url = yield* serverUrlOf(address, proxied)
 
-  const removeExpired = Effect.map(Clock.currentTimeMillis, (now) => store.removeExpired(now))
+  const removeExpired = Effect.map(Clock.currentTimeMillis, (now) =>
+    store.removeIf(({ expiresAt }) => expiresAt <= now)
+  )
   yield* Effect.forkScoped(Effect.repeat(removeExpired, Schedule.spaced(sweepInterval)))
 
   const storeDocument = Effect.fnUntraced(function* (document: DpeDocument) {
     yield* removeExpired
     const expiresAt = expiryOf(yield* Clock.currentTimeMillis, lifetime)
     const id = signer.documentIdOf(document)
-    store.put(id, document, expiresAt)
+    store.put(id, { ...document, expiresAt })
     return { uri: `${url}${signer.sign(id, expiresAt)}`, expiresAt }
   })
 
   return {
     resolve: makeResolver("DocumentServer.resolve", maxBytes, storeDocument),
     url,
-    usage: Effect.sync(store.usage)
+    usage: Effect.map(Effect.sync(store.usage), ({ count: documents, size: bytes }) => ({ documents, bytes }))
   }
 })

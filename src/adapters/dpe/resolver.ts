@@ -1,6 +1,6 @@
 import { Data, DateTime, Duration, Effect } from "effect"
-import type { DpeRequest, ResolvedDpe } from "../../application/computer/ComputerSettings.ts"
-import { parseDocumentContents, type InvalidDocumentContents } from "../../domain/documents/DocumentContents.ts"
+import type { DpeRequest } from "../../application/computer/ComputerSettings.ts"
+import { parseDocumentContents } from "../../domain/documents/DocumentContents.ts"
 
 export interface DpeDocument {
   /** The `dpe://` URI. */
@@ -25,11 +25,7 @@ export const makeResolver = <E>(
   maxBytes: number,
   store: (document: DpeDocument) => Effect.Effect<{ readonly uri: string; readonly expiresAt: number }, E>
 ) =>
-  Effect.fn(name)(function* ({
-    contents,
-    hint,
-    uri
-  }: DpeRequest): Effect.fn.Return<ResolvedDpe, E | DocumentTooLarge | InvalidDocumentContents> {
+  Effect.fn(name)(function* ({ contents, hint, uri }: DpeRequest) {
     const found = yield* Effect.fromResult(parseDocumentContents(contents, hint.mimeType))
     if (found.kind === "external") {
       const { kind: _, ...elsewhere } = found

@@ -96,6 +96,12 @@ const logAcceptFailures = Effect.fnUntraced(function* (server: NetServer, addres
   )
 })
 
+/** Makes the error of a server that cannot do `what`, such as `serve tools`, at a place. */
+export const cannot =
+  <E>(what: string, Failure: new (fields: { readonly message: string }) => E) =>
+  (reason: string, place: string): E =>
+    new Failure({ message: `Cannot ${what} on ${place}: ${reason}` })
+
 /**
  * Resolves with the bound address when a server listens, and fails with the error that `makeError` makes of the reason.
  * Later errors are logged as long as the scope. The caller closes the server in any case. Interruption closes a server
@@ -104,9 +110,11 @@ const logAcceptFailures = Effect.fnUntraced(function* (server: NetServer, addres
 export const listen = Effect.fnUntraced(function* <E>(
   server: NetServer,
   target: ListenAddress,
-  makeError: (reason: string) => E
+  makeError: (reason: string, place: string) => E
 ): Effect.fn.Return<AddressInfo, E, Scope.Scope> {
-  const bound = yield* Effect.mapError(bind(server, target), makeError)
+  const bound = yield* Effect.mapError(bind(server, target), (reason) =>
+    makeError(reason, `${target.host}:${target.port}`)
+  )
   yield* logAcceptFailures(server, `${target.host}:${bound.port}`)
   return bound
 })

@@ -8,7 +8,7 @@ import { ListenError } from "../../application/ports/Transport.ts"
 import { parseJson } from "../../domain/json.ts"
 import { formatAppPolicy, parseAppDomains } from "../../domain/page/apps/appDomains.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
-import { listen, makeHttpServer } from "../http/httpServer.ts"
+import { cannot, listen, makeHttpServer } from "../http/httpServer.ts"
 
 /** The file of the built page that frames an app. */
 const sandboxFile = "sandbox.html"
@@ -124,11 +124,7 @@ export const serveAppSandbox = Effect.fnUntraced(function* ({
         response.writeHead(503, headers).end()
       })
     })
-    return yield* listen(
-      http,
-      target,
-      (reason) => new ListenError({ message: `Cannot serve apps on ${target.host}:${target.port}: ${reason}` })
-    )
+    return yield* listen(http, target, cannot("serve apps", ListenError))
   })
   const serveAddresses = Effect.gen(function* () {
     const first = yield* serveAt({ host, port: port ?? 0 })

@@ -162,13 +162,7 @@ const replaceFolder = async (replacement: string, folder: string, previous: stri
  * Makes the stage of a Computer: a folder below `parent`, by default that for temporary files, which only this user can
  * access. It is created for the first skill, and removed with the scope.
  */
-const makeStage = Effect.fnUntraced(function* (
-  parent: string = tmpdir()
-): Effect.fn.Return<
-  (server: string, skill: string, content: StagedContent) => Effect.Effect<string, StagingError>,
-  never,
-  Scope.Scope
-> {
+const makeStage = Effect.fnUntraced(function* (parent: string = tmpdir()) {
   let folder: string | undefined
   /** Names of servers can differ only by case, which some file systems ignore. */
   const serverFolders = new Map<string, string>()
@@ -189,7 +183,7 @@ const makeStage = Effect.fnUntraced(function* (
     return name
   }
 
-  return Effect.fnUntraced(function* (server, skill, content) {
+  return Effect.fnUntraced(function* (server: string, skill: string, content: StagedContent) {
     const files =
       content._tag === "Archive"
         ? yield* unpackArchive(content.format, content.bytes)
@@ -228,10 +222,8 @@ const listFolders = async (folder: string): Promise<ReadonlyArray<string>> => {
 
 const resolveFolder = async (root: string, below: string): Promise<string> => {
   const { path } = await resolveInside(root, below)
-  if (!(await stat(path)).isDirectory()) {
-    throw new SkillFileError({ reason: "not_found", message: `${path} is not a folder` })
-  }
-  return path
+  if ((await stat(path)).isDirectory()) return path
+  throw new SkillFileError({ reason: "not_found", message: `${path} is not a folder` })
 }
 
 export interface NodeSkillFilesOptions {

@@ -128,10 +128,7 @@ const removeOuterFolder = (files: ReadonlyArray<StagedFile>): ReadonlyArray<Stag
 }
 
 /** Unpacks an archive in memory. Its files are those of the skill, or are all in one folder. */
-export const unpackArchive = Effect.fnUntraced(function* (
-  format: ArchiveFormat,
-  bytes: Uint8Array
-): Effect.fn.Return<ReadonlyArray<StagedFile>, StagingError> {
+export const unpackArchive = Effect.fnUntraced(function* (format: ArchiveFormat, bytes: Uint8Array) {
   const files =
     format === "zip"
       ? readEntries(Stream.pipeThroughChannel(Stream.make(bytes), Zip.decode()), findZipModes(bytes))

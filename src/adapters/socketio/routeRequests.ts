@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import type { Server as EngineServer } from "engine.io"
 import { ListenError, ServedLines, versionsOf } from "../../application/ports/Transport.ts"
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
-import { listen, listeningUrl } from "../http/httpServer.ts"
+import { cannot, listen, listeningUrl } from "../http/httpServer.ts"
 import type { TlsOptions } from "../http/tlsServer.ts"
 import {
   checkRequest,
@@ -156,10 +156,6 @@ export const listenOnHost = (
   http: Server,
   { host = "127.0.0.1", port = 0, tls }: { readonly host?: string; readonly port?: number; readonly tls?: TlsOptions }
 ) => {
-  const listening = listen(
-    http,
-    { host, port },
-    (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
-  )
+  const listening = listen(http, { host, port }, cannot("listen", ListenError))
   return Effect.map(listening, (address) => ({ url: listeningUrl(tls === undefined ? "http" : "https", address) }))
 }

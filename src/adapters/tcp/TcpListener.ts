@@ -3,7 +3,7 @@ import { Effect, FiberSet, Layer } from "effect"
 import { ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { serveLink } from "../bytes/OwnedByteLink.ts"
-import { listen } from "../http/httpServer.ts"
+import { cannot, listen } from "../http/httpServer.ts"
 import { formatAddress, makeTcpLink, socketOptions } from "./TcpLink.ts"
 
 /** Accepts connections over TCP. */
@@ -29,11 +29,7 @@ export const layer: Layer.Layer<ByteListener> = Layer.succeed(
         )
       )
       yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
-      const bound = yield* listen(
-        server,
-        { host, port },
-        (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
-      )
+      const bound = yield* listen(server, { host, port }, cannot("listen", ListenError))
       return { host: bound.address, port: bound.port }
     })
   })

@@ -94,8 +94,7 @@ const collectOrphans = (folder: string) =>
       throw error
     })
     let removed = 0
-    for (const name of names.filter((one) => partPattern.test(one))) {
-      const path = join(folder, name)
+    for (const path of names.filter((name) => partPattern.test(name)).map((name) => join(folder, name))) {
       const found = await lstat(path).catch(() => undefined)
       if (found?.isFile() !== true) continue
       await rm(path, { force: true })

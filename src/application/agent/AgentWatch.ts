@@ -1,4 +1,4 @@
-import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, Queue, type Scope, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
 import {
@@ -10,7 +10,6 @@ import {
   unavailable
 } from "../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import type { PageCallMessage } from "../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageCall, PageEvent, PageMember } from "../../domain/page/PageEvent.ts"
 import type { DocumentUnreadable } from "../ports/files/DocumentReader.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"
@@ -21,7 +20,8 @@ import {
   handleRequests,
   type PageSource,
   batchInterval,
-  type PageStream
+  type PageStream,
+  streamCall
 } from "../shared/page/PageSource.ts"
 import { makeRing } from "../shared/page/Ring.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer.ts"
@@ -38,9 +38,6 @@ const maxEndedCalls = 500
 
 /** Time between two reports of the activity. */
 const activityInterval = Duration.seconds(1)
-
-/** Messages of a call that wait for a slow reader. The oldest ones are dropped. */
-const maxQueuedMessages = 64
 
 const toProtocolError = (error: AgentError | AmbiguousTool | DocumentUnreadable | McpSessionError): ProtocolError => {
   if (error._tag === "McpSessionError") return badRequest(error.message)
@@ -145,25 +142,14 @@ const showCalls = (
   log: CallLog,
   pages: Pages,
   now: () => number,
-  shown: Pick<PageCall, "line" | "office" | "agent">
+  shown: Omit<PageCall, "id" | "computer" | "tool" | "startedAt">
 ): AgentShape["callTool"] => {
   let lastCall = 0
-  const { event } = agent.member.line.calls.toolCall
   return (call) =>
     Effect.suspend(() => {
       const id = `${++lastCall}`
       const { computer = "", tool } = call
-      const first: PageCall = {
-        ...shown,
-        id,
-        node: "",
-        subject: "",
-        computer,
-        event,
-        tool,
-        reqId: "",
-        startedAt: now()
-      }
+      const first: PageCall = { ...shown, id, computer, tool, startedAt: now() }
       const onStatus = (status: CallStatus) =>
         Effect.suspend(() => {
           log.update(id, status)
@@ -215,42 +201,11 @@ const makeCommands = (agent: AgentShape, log: CallLog) =>
     ExplainCall: () => Effect.fail(forbidden("Only operators of the Server learn how a Computer decides about calls"))
   })
 
-/** Makes the function that calls a tool for an operator, and gives its statuses and its result. */
-const makeOperatorCall =
-  (name: string, callTool: AgentShape["callTool"]): CallAsOperator =>
-  ({ computer, params, timeout, tool }) => {
-    const outcome = Stream.callback<PageCallMessage>(
-      Effect.fnUntraced(function* (queue) {
-        const onStatus = (status: CallStatus) =>
-          Effect.sync(() => void Queue.offerUnsafe(queue, { _tag: "Status", status }))
-        const last = yield* Effect.match(callTool({ computer, params, timeout, tool, onStatus }), {
-          onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
-          onFailure: (error): PageCallMessage => {
-            const { code, message } = toProtocolError(error)
-            return { _tag: "Failed", error: { code, message } }
-          }
-        })
-        yield* Queue.offer(queue, last)
-        yield* Queue.end(queue)
-      }),
-      { bufferSize: maxQueuedMessages, strategy: "sliding" }
-    )
-    const started: PageCallMessage = { _tag: "Started", as: "agent", name }
-    return Effect.succeed(Stream.concat(Stream.succeed(started), outcome))
-  }
-
 /**
  * Observes the office of an Agent for its operators, as the Agent sees it: members, calls of this Agent, tools, windows
  * and documents. The returned Agent reports its calls.
  */
-export const watchAgent = Effect.fnUntraced(function* ({
-  name,
-  office
-}: Pick<AgentOptions, "name" | "office">): Effect.fn.Return<
-  { readonly agent: AgentShape; readonly page: PageSource },
-  never,
-  Agent | Scope.Scope
-> {
+export const watchAgent = Effect.fnUntraced(function* ({ name, office }: Pick<AgentOptions, "name" | "office">) {
   const agent = yield* Agent
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
@@ -293,8 +248,15 @@ export const watchAgent = Effect.fnUntraced(function* ({
     return opened
   })
 
-  const callTool = showCalls(agent, log, pages, now, { ...address, agent: name })
+  const { event } = agent.member.line.calls.toolCall
+  const shown = { ...address, agent: name, event, node: "", subject: "", reqId: "" }
+  const callTool = showCalls(agent, log, pages, now, shown)
   const execute = makeCommands(agent, log)
-  const call = makeOperatorCall(name, callTool)
-  return { agent: { ...agent, callTool }, page: { hasBodies: false, office: address, open, execute, call } }
+  const call: CallAsOperator = ({ computer, params, timeout, tool }) => {
+    const calling = (onStatus: (status: CallStatus) => void) =>
+      callTool({ computer, params, timeout, tool, onStatus: (status) => Effect.sync(() => onStatus(status)) })
+    return Effect.succeed(streamCall("agent", name, (onStatus) => Effect.mapError(calling(onStatus), toProtocolError)))
+  }
+  const page: PageSource = { hasBodies: false, office: address, open, execute, call }
+  return { agent: { ...agent, callTool }, page }
 })

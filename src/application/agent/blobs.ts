@@ -61,10 +61,7 @@ const timedOut = (seconds: number) =>
   unreadable("timeout", `The blob was not read within ${Math.ceil(seconds)} seconds`)
 
 /** Reads all chunks in order; `undefined` when the content changed meanwhile. */
-const readOnce = Effect.fnUntraced(function* <E>(
-  readChunk: ReadChunk<E>,
-  maxBytes: number
-): Effect.fn.Return<FetchedBlob | undefined, E | BlobUnreadable> {
+const readOnce = Effect.fnUntraced(function* <E>(readChunk: ReadChunk<E>, maxBytes: number) {
   const first = yield* readChunk(0)
   const { mimeType, totalSize } = first
   if (totalSize > maxBytes) {

@@ -24,12 +24,6 @@ export interface WaitObserver {
   readonly onEnd: (approval: string) => Effect.Effect<void>
 }
 
-const noObserver: WaitObserver = {
-  onWait: () => Effect.void,
-  onDecided: () => Effect.void,
-  onEnd: () => Effect.void
-}
-
 interface Listener {
   readonly computer: ComputerName
   readonly onStatus: OnCallStatus | undefined
@@ -39,7 +33,7 @@ interface Listener {
 }
 
 /** Passes the statuses that arrive to the calls which they are about. */
-export const makeCallStatuses = (observer: WaitObserver = noObserver) => {
+export const makeCallStatuses = (observer?: WaitObserver) => {
   const listeners = new Map<string, Listener>()
   return {
     /**
@@ -59,7 +53,7 @@ export const makeCallStatuses = (observer: WaitObserver = noObserver) => {
           running(extension.take),
           Effect.suspend(() => {
             listeners.delete(reqId)
-            return listener.approval === undefined ? Effect.void : observer.onEnd(listener.approval)
+            return (listener.approval && observer?.onEnd(listener.approval)) || Effect.void
           })
         )
       }),
@@ -69,12 +63,13 @@ export const makeCallStatuses = (observer: WaitObserver = noObserver) => {
         if (listener?.computer !== status.computer) return Effect.void
         const { onStatus } = listener
         const notified = onStatus === undefined ? Effect.void : notifyListener(onStatus, status)
-        if (status._tag === "Decided") return Effect.andThen(observer.onDecided(status.computer), notified)
+        if (status._tag === "Decided")
+          return Effect.andThen(observer?.onDecided(status.computer) ?? Effect.void, notified)
         if (status._tag !== "WaitingForConsent" || status.approval === undefined) return notified
         const { id, waitSeconds } = status.approval
         listener.extendTimeout(Duration.sum(Duration.seconds(waitSeconds), waitMargin))
         listener.approval = id
-        return Effect.andThen(observer.onWait(id, status.computer), notified)
+        return Effect.andThen(observer?.onWait(id, status.computer) ?? Effect.void, notified)
       })
   }
 }

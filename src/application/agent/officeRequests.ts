@@ -1,4 +1,4 @@
-import { Duration, Effect, Record, Result, Schema } from "effect"
+import { Duration, Effect, Match, Record, Result, Schema } from "effect"
 import { badRequest, forbidden, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { formatSchemaError, type Lenient } from "../../domain/validation.ts"
 import {
@@ -30,18 +30,14 @@ const marginSeconds = 10
 const toBadRequest = (error: unknown): ProtocolError =>
   badRequest(Schema.isSchemaError(error) ? formatSchemaError(error) : String(error))
 
-const toAgentError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>): AgentError => {
-  switch (error._tag) {
-    case "LinkClosed":
-      return new Disconnected({ message: error.message })
-    case "RequestTimeout":
-      return new ServerTimeout({ message: `No reply within ${Duration.toSeconds(error.timeout)} seconds` })
-    case "SendFailed":
-      return error.error
-    case "NotPermitted":
-      return forbidden(error.message)
-  }
-}
+const toAgentError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>): AgentError =>
+  Match.valueTags(error, {
+    LinkClosed: ({ message }) => new Disconnected({ message }),
+    RequestTimeout: ({ timeout }) =>
+      new ServerTimeout({ message: `No reply within ${Duration.toSeconds(timeout)} seconds` }),
+    SendFailed: ({ error: own }) => own,
+    NotPermitted: ({ message }) => forbidden(message)
+  })
 
 type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">
 

@@ -1,18 +1,18 @@
 import { Effect, PubSub, Record, type Scope, Stream } from "effect"
-import { isShallowEqual } from "../../domain/objects.ts"
+import { computeOnce, isShallowEqual } from "../../domain/objects.ts"
 import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
+import { type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
 import { makeListingReport } from "../shared/listings/listingReport.ts"
+import { watchHub } from "../shared/toolsOnlySession.ts"
 import { toCallHooks } from "./callHooks.ts"
 import { appResourcesIn, combineInstructions, makeServerRequests } from "./officeServers.ts"
-import { makeOfficeTasks } from "./officeTools.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { exposeTools, offeredServers, type OfficeToolsOptions } from "./exposeTools.ts"
 import { makeLargeResults } from "./results/largeResults.ts"
-import { makeToolCaller } from "./officeTools.ts"
+import { makeOfficeTasks, makeToolCaller } from "./officeTools.ts"
 
 export interface OfficeMcpSessionOptions extends OfficeToolsOptions {
   /** The office's name, for people. */
@@ -36,12 +36,10 @@ const instructions = (office: string): string =>
 
 const noServers: ReadonlyArray<McpServerInfo> = []
 
-/** What MCP servers offer, as texts to compare; empty where they offer nothing of a kind. */
-const serverTexts = new WeakMap<ReadonlyArray<McpServerInfo>, ReturnType<typeof makeTexts>>()
-
 const toText = (items: ReadonlyArray<unknown>): string => items.map((item) => JSON.stringify(item)).join()
 
-const makeTexts = (servers: ReadonlyArray<McpServerInfo>) => ({
+/** What MCP servers offer, as texts to compare; empty where they offer nothing of a kind. */
+const textsOf = computeOnce((servers: ReadonlyArray<McpServerInfo>) => ({
   tools: toText(servers.flatMap(({ tools }) => tools.filter(({ details }) => Object.keys(details).length > 0))),
   prompts: toText(
     servers.flatMap(({ id, prompts, templates }) =>
@@ -49,13 +47,7 @@ const makeTexts = (servers: ReadonlyArray<McpServerInfo>) => ({
     )
   ),
   apps: toText(servers.flatMap(({ apps = [], id }) => (apps.length > 0 ? [[id, apps]] : [])))
-})
-
-const textsOf = (servers = noServers) => {
-  const texts = serverTexts.get(servers) ?? makeTexts(servers)
-  serverTexts.set(servers, texts)
-  return texts
-}
+}))
 
 type ListEvent = "PromptsChanged" | "ToolsChanged" | "ResourcesChanged"
 
@@ -63,19 +55,23 @@ type ListEvent = "PromptsChanged" | "ToolsChanged" | "ResourcesChanged"
 const lists: { readonly [E in ListEvent]: (view: OfficeView, options: OfficeToolsOptions) => ReadonlyArray<unknown> } =
   {
     PromptsChanged: ({ computers }) =>
-      [...computers].flatMap(([name, { servers }]) => {
+      [...computers].flatMap(([name, { servers = noServers }]) => {
         const { prompts } = textsOf(servers)
         return prompts === "" ? [] : [name, prompts]
       }),
     ToolsChanged: (view, options) => [
-      ...[...view.computers].flatMap(([name, { servers, tools }]) =>
+      ...[...view.computers].flatMap(([name, { servers = noServers, tools }]) =>
         tools === undefined ? [] : [name, tools, textsOf(servers).tools]
       ),
       ...offeredServers(view, options)
     ],
     ResourcesChanged: (view) => [
       ...windowsOf(view).keys(),
-      ...[...view.computers].flatMap(([, { documents, servers, skills }]) => [documents, skills, textsOf(servers).apps])
+      ...[...view.computers].flatMap(([, { documents, servers = noServers, skills }]) => [
+        documents,
+        skills,
+        textsOf(servers).apps
+      ])
     ]
   }
 
@@ -167,10 +163,7 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       return Effect.flatMap(current, ({ byName }) => (byName.has(name) ? calling : Effect.andThen(settled, calling)))
     },
     tasks: makeOfficeTasks(agent, current, largeResults),
-    watch: (wanted) =>
-      Effect.map(PubSub.subscribe(hub), (subscription) =>
-        Stream.filter(Stream.fromSubscription(subscription), (change) => isWatched(wanted, change))
-      ),
+    watch: watchHub(hub),
     ping: Effect.void,
     closed: agent.status.pipe(
       Stream.filter((status) => status._tag === "Failed"),

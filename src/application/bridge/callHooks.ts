@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Match } from "effect"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { InputRequest } from "../../domain/model/InputRequest.ts"
 import type { InputResponder, McpCallOptions } from "../ports/McpSession.ts"
@@ -11,18 +11,13 @@ import type { OnCallStatus } from "../agent/callStatuses.ts"
 /** What a caller receives and answers during a call. */
 export type CallHooks = Pick<ToolCall, "onStatus" | "onInput" | "inputModes" | "onApproval">
 
-const describeStatus = (status: Exclude<CallStatus, { readonly _tag: "Progressing" }>): string => {
-  switch (status._tag) {
-    case "WaitingForConsent":
-      return status.approval?.isQuestion === true
-        ? `waiting for the answer to a question of ${status.computer}`
-        : `waiting for an approval at ${status.computer}`
-    case "Decided":
-      return formatDecided(status)
-    case "WaitingForServers":
-      return `waiting for MCP servers that start at ${status.computer}: ${formatServerNames(status.servers)}`
-  }
-}
+const describeStatus = Match.typeTags<Exclude<CallStatus, { readonly _tag: "Progressing" }>, string>()({
+  WaitingForConsent: ({ approval, computer }) =>
+    `waiting for ${approval?.isQuestion === true ? "the answer to a question of" : "an approval at"} ${computer}`,
+  Decided: formatDecided,
+  WaitingForServers: ({ computer, servers }) =>
+    `waiting for MCP servers that start at ${computer}: ${formatServerNames(servers)}`
+})
 
 /** Makes MCP progress of the statuses of a call. A status without an amount repeats the last one. */
 const makeStatusProgress = (onProgress: NonNullable<McpCallOptions["onProgress"]>): OnCallStatus => {

@@ -97,10 +97,7 @@ const toContents = (uri: string, { bytes, mimeType }: Pick<FetchedDocument, "byt
 }
 
 /** Reads the current content of a window, fetches a document, or reads a file of a skill. */
-export const readOfficeResource = Effect.fnUntraced(function* (
-  agent: Agent["Service"],
-  uri: string
-): Effect.fn.Return<ReadonlyArray<JsonObject>, McpSessionError> {
+export const readOfficeResource = Effect.fnUntraced(function* (agent: Agent["Service"], uri: string) {
   const { computers } = yield* agent.view
   const unavailable = ({ message }: { readonly message: string }) =>
     new McpSessionError({ reason: "unavailable", message })

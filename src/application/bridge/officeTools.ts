@@ -95,10 +95,7 @@ const listComputers = ({ computers }: OfficeView): JsonObject => {
   return textResult(lines.length === 0 ? noComputers : lines.join("\n"))
 }
 
-const showDesktop = Effect.fnUntraced(function* (
-  agent: Agent["Service"],
-  { computer, size, window }: JsonObject
-): Effect.fn.Return<JsonObject> {
+const showDesktop = Effect.fnUntraced(function* (agent: Agent["Service"], { computer, size, window }: JsonObject) {
   const { computers } = yield* agent.view
   if (computers.size === 0) return textResult(noComputers)
   if (typeof computer === "string" && !computers.has(computer)) {

@@ -1,4 +1,4 @@
-import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
+import { Clock, Data, Deferred, Duration, Effect, Match, Result, type Scope, SubscriptionRef } from "effect"
 import { defaultLineName, type LineName, lineNamed, linesNamed, linesWithin } from "../../domain/wire/lines.ts"
 import { keepsOperatorNames, type MemberFeature } from "../../domain/office/memberFeatures.ts"
 import {
@@ -21,7 +21,6 @@ import { type Body, jsonBody } from "../ports/Body.ts"
 import {
   type Reply,
   type ConnectError,
-  type ExtendTimeout,
   type Link,
   LinkClosed,
   type RequestTimeout,
@@ -98,12 +97,9 @@ export interface OfficeMember {
   readonly line: ProtocolLine
   readonly status: SubscriptionRef.SubscriptionRef<MemberStatus>
   readonly request: (
-    event: string,
-    body: Body,
-    timeout: Duration.Duration,
-    extend?: ExtendTimeout
+    ...args: Parameters<Link["request"]>
   ) => Effect.Effect<Reply, LinkClosed | RequestTimeout | SendFailed | NotPermitted>
-  readonly notify: (event: string, body: Body) => Effect.Effect<void, LinkClosed | SendFailed | NotPermitted>
+  readonly notify: (...args: Parameters<Link["notify"]>) => Effect.Effect<void, LinkClosed | SendFailed | NotPermitted>
   /** Maximum body size that the Server accepts, in bytes of JSON text; infinite while disconnected. */
   readonly maxBytes: () => number
   readonly fits: (body: Body) => boolean
@@ -111,14 +107,9 @@ export interface OfficeMember {
   readonly provesOperators: () => boolean
 }
 
-interface Binding extends MemberHandlers {
-  readonly member: OfficeMember
-}
+type Binding = MemberHandlers & { readonly member: OfficeMember }
 
-interface Connected extends Binding {
-  readonly link: Link
-  readonly provesOperators: boolean
-}
+type Connected = Binding & { readonly link: Link; readonly provesOperators: boolean }
 
 type JoinOptions = MemberOptions & { readonly instance?: string }
 
@@ -199,17 +190,16 @@ const makeMember = (
   status: OfficeMember["status"],
   connected: () => Connected | undefined
 ): OfficeMember => {
-  const permittedLink = Effect.fnUntraced(function* (event: string) {
+  const withLink = Effect.fnUntraced(function* <A, E>(event: string, send: (link: Link) => Effect.Effect<A, E>) {
     const from = line.findEventDefinition(event)?.from
     if (from !== role && from !== "member") return yield* new NotPermitted({ event, role })
-    return connected()?.link ?? (yield* new LinkClosed({ reason: "not connected" }))
+    return yield* send(connected()?.link ?? (yield* new LinkClosed({ reason: "not connected" })))
   })
   return {
     line,
     status,
-    request: (event, body, timeout, extend) =>
-      Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout, extend)),
-    notify: (event, body) => Effect.flatMap(permittedLink(event), (link) => link.notify(event, body)),
+    request: (event, ...request) => withLink(event, (link) => link.request(event, ...request)),
+    notify: (event, body) => withLink(event, (link) => link.notify(event, body)),
     maxBytes: () => connected()?.link.maxBytes() ?? Number.POSITIVE_INFINITY,
     fits: (body) => connected()?.link.fits(body) ?? true,
     provesOperators: () => connected()?.provesOperators ?? false
@@ -245,24 +235,15 @@ const makeLifecycle = Effect.fnUntraced(function* (options: MemberOptions) {
     yield* onLost(reason)
   })
 
-  const execute = (command: MemberCommand<JoinFailed>): Effect.Effect<unknown> => {
-    switch (command._tag) {
-      case "AnnounceJoin":
-        return connected === undefined ? Effect.void : announceJoin(connected, command.isRejoin)
-      case "AnnounceLoss":
-        return connected === undefined ? Effect.void : announceLoss(connected, command.reason)
-      case "LogRetry":
-        return Effect.logWarning("join failed, retrying", { office, reason: command.reason })
-      case "LogPlaceTaken":
-        return logPlaceTaken(options, command.current)
-      case "FailFirstJoin":
-        return Deferred.fail(firstJoin, command.failure)
-      case "FailRejoin":
-        return end("rejoin failed", command.failure)
-      case "GiveWay":
-        return end("membership taken over", new MemberReplaced({ office, name }))
-    }
-  }
+  const execute = Match.typeTags<MemberCommand<JoinFailed>, Effect.Effect<unknown>>()({
+    AnnounceJoin: ({ isRejoin }) => (connected === undefined ? Effect.void : announceJoin(connected, isRejoin)),
+    AnnounceLoss: ({ reason }) => (connected === undefined ? Effect.void : announceLoss(connected, reason)),
+    LogRetry: ({ reason }) => Effect.logWarning("join failed, retrying", { office, reason }),
+    LogPlaceTaken: ({ current }) => logPlaceTaken(options, current),
+    FailFirstJoin: ({ failure }) => Deferred.fail(firstJoin, failure),
+    FailRejoin: ({ failure }) => end("rejoin failed", failure),
+    GiveWay: () => end("membership taken over", new MemberReplaced({ office, name }))
+  })
 
   return {
     status,
@@ -290,10 +271,8 @@ export const joinOffice = Effect.fnUntraced(function* (
   const { role, takeOver = false, wait = Duration.zero } = options
   const { apply, connected, firstJoin, setConnected, state, status } = yield* makeLifecycle(options)
   const placeTime = yield* startCountdown(wait)
-  const bind = (line: ProtocolLine): Binding => {
-    const member = makeMember(line, role, status, connected)
-    return { ...makeHandlers(member), member }
-  }
+  const toBinding = (member: OfficeMember): Binding => ({ ...makeHandlers(member), member })
+  const bind = (line: ProtocolLine) => toBinding(makeMember(line, role, status, connected))
   const connect = yield* makeConnect(options, bind, apply({ _tag: "Replaced" }))
 
   const stayConnected = Effect.gen(function* () {

@@ -89,11 +89,9 @@ const findPacks = Effect.fnUntraced(function* ({ scan }: PackFolders["Service"],
       const candidate = detectPack(entry)
       if (candidate === undefined) continue
       const { name } = candidate
-      const outcome = names.has(name)
-        ? Result.fail(`another pack is named '${name}' and comes first`)
-        : candidate.outcome
+      const duplicate = { name, outcome: Result.fail(`another pack is named '${name}' and comes first`) }
+      packs.set(entry.path, [entry, names.has(name) ? duplicate : candidate])
       names.add(name)
-      packs.set(entry.path, [entry, { ...candidate, outcome }])
     }
   }
   return packs
@@ -120,9 +118,7 @@ const makeHostedPacks = Effect.fnUntraced(function* ({
   const packs = new Map<string, HostedPack>()
   let order: ReadonlyArray<string> = []
 
-  const publish = Effect.suspend(() =>
-    SubscriptionRef.set(table, makePackTable(order.flatMap((path) => packs.get(path) ?? [])))
-  )
+  const publish = SubscriptionRef.update(table, () => makePackTable(order.flatMap((path) => packs.get(path) ?? [])))
   const drain = (pack: RunningPack | undefined) =>
     pack === undefined ? Effect.void : FiberSet.run(draining, pack.drain)
 
@@ -136,10 +132,8 @@ const makeHostedPacks = Effect.fnUntraced(function* ({
     yield* FiberMap.remove(supervisors, path)
     const onStatus = Effect.fnUntraced(function* (status: PackStatus, running?: RunningPack) {
       if (status._tag === "Failed") yield* Effect.logWarning("pack failed", { pack: name, reason: status.reason })
-      if (status._tag === "Ready") {
-        const counts = { tools: status.tools.length, routes: status.routes.length }
-        yield* Effect.logDebug("pack ready", { pack: name, ...counts })
-      }
+      if (status._tag === "Ready")
+        yield* Effect.logDebug("pack ready", { pack: name, tools: status.tools.length, routes: status.routes.length })
       const pack = packs.get(path)
       // The host has found a newer version meanwhile.
       if (pack?.version !== version) return yield* drain(running)
@@ -156,7 +150,7 @@ const makeHostedPacks = Effect.fnUntraced(function* ({
   const scan = Effect.gen(function* () {
     const found = yield* findPacks(folders, roots)
     order = [...found.keys()]
-    for (const [path] of packs) {
+    for (const path of packs.keys()) {
       if (found.has(path)) continue
       yield* FiberMap.remove(supervisors, path)
       const running = packs.get(path)?.running

@@ -1,8 +1,8 @@
 import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
 import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import type { InspectedPart } from "../../domain/page/Inspection.ts"
-import { isWatched, type McpChange, type McpSession } from "../ports/McpSession.ts"
-import { toolNotFoundError, toolsOnlySession } from "../shared/toolsOnlySession.ts"
+import type { McpChange, McpSession } from "../ports/McpSession.ts"
+import { toolNotFoundError, toolsOnlySession, watchHub } from "../shared/toolsOnlySession.ts"
 import type { PackCallError } from "./RunningPack.ts"
 import { withParts } from "../shared/page/partsResource.ts"
 import type { PackTable, PackView } from "./PackTable.ts"
@@ -58,10 +58,7 @@ export const makePackSession = Effect.fnUntraced(function* (
           Effect.succeed({ content: [{ type: "text", text: formatFailure(error) }], isError: true })
         )
       }),
-    watch: (wanted) =>
-      Effect.map(PubSub.subscribe(hub), (subscription) =>
-        Stream.filter(Stream.fromSubscription(subscription), (change) => isWatched(wanted, change))
-      ),
+    watch: watchHub(hub),
     ping: Effect.void,
     closed: Effect.never
   }

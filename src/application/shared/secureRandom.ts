@@ -1,4 +1,7 @@
+import { hmac } from "@noble/hashes/hmac.js"
+import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
+import { encodeUtf8 } from "../../domain/utf8.ts"
 
 /** Web Crypto of Node and browsers; this layer is compiled without the types of either. */
 declare const crypto: { readonly getRandomValues: (bytes: Uint8Array) => Uint8Array }
@@ -8,3 +11,18 @@ export const secureRandomBytes = (count: number): Uint8Array => crypto.getRandom
 
 /** Makes a random secret of `count` bytes in hexadecimal. */
 export const secureRandomHex = (count: number): string => bytesToHex(secureRandomBytes(count))
+
+/** Length of the tag of an id in bytes: enough that it cannot be guessed. */
+const tagLength = 16
+
+/** Makes ids with a tag, which tells a dropped id from a forged one without a memory of all ids. */
+export const makeTaggedIds = (separator: string) => {
+  const key = secureRandomBytes(32)
+  let created = 0
+  const format = (number: string): string =>
+    `${number}${separator}${bytesToHex(hmac(sha256, key, encodeUtf8(number)).subarray(0, tagLength))}`
+  return {
+    next: () => format(String(created++)),
+    isOwn: (id: string): boolean => format(id.split(separator, 1)[0] ?? "") === id
+  }
+}

@@ -1,10 +1,12 @@
-import { Effect, Stream } from "effect"
+import { Effect, PubSub, Stream } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import {
+  isWatched,
   McpSessionError,
   type McpCallOptions,
+  type McpChange,
   type McpInfo,
   type McpProgress,
   type McpSession
@@ -80,3 +82,11 @@ export const makeToolsSession = ({
     closed: Effect.never
   }
 }
+
+/** Makes the function that watches the changes of a hub. */
+export const watchHub =
+  (hub: PubSub.PubSub<McpChange>): McpSession["watch"] =>
+  (wanted) =>
+    Effect.map(PubSub.subscribe(hub), (subscription) =>
+      Stream.filter(Stream.fromSubscription(subscription), (change) => isWatched(wanted, change))
+    )

@@ -3,6 +3,7 @@ import { makeDecoder } from "../validation.ts"
 import { errorMessage } from "../errorMessage.ts"
 import { checkJsonBody, JsonObject, parseJsonOrThrow } from "../json.ts"
 import type { DeviceService } from "./serviceDefinitions.ts"
+import { fieldWithDefault } from "../model/fields.ts"
 import { decodeUtf8 } from "../utf8.ts"
 
 /** Outcome of a service call (seed 002 §5.2). */
@@ -25,13 +26,8 @@ const CallIdSchema = Schema.Union([Schema.NonEmptyString, Schema.Finite])
 
 const decodeEnvelope = makeDecoder(Schema.Struct({ type: Schema.String, data: Schema.optionalKey(JsonObject) }))
 const decodeRegister = makeDecoder(Schema.Struct({ services: JsonObject }))
-const decodeCall = makeDecoder(
-  Schema.Struct({
-    call_id: CallIdSchema,
-    method: Schema.NonEmptyString,
-    params: Schema.optionalKey(Schema.NullOr(JsonObject))
-  })
-)
+const callFields = { method: Schema.NonEmptyString, params: fieldWithDefault(JsonObject, () => ({})) }
+const decodeCall = makeDecoder(Schema.Struct({ call_id: CallIdSchema, ...callFields }))
 const decodeResult = makeDecoder(Schema.Struct({ call_id: CallIdSchema, result: JsonObject }))
 const decodeRegistered = makeDecoder(Schema.Struct({ services: Schema.Int, faults: Schema.Array(Schema.String) }))
 
@@ -79,32 +75,20 @@ const findDuplicateServices = (text: string): ReadonlyArray<string> => {
   return [...duplicates]
 }
 
-const decodeData = (type: string, data: JsonObject, text: string): Result.Result<DeviceMessage, string> => {
-  switch (type) {
-    case "register":
-      return Result.map(decodeRegister(data), ({ services }) => ({
-        _tag: "Register",
-        definitions: services,
-        duplicates: findDuplicateServices(text)
-      }))
-    case "call":
-      return Result.map(decodeCall(data), ({ call_id, method, params }) => ({
-        _tag: "Call",
-        callId: String(call_id),
-        method,
-        params: params ?? {}
-      }))
-    case "result":
-      return Result.map(decodeResult(data), ({ call_id, result }) => ({
-        _tag: "Result",
-        callId: String(call_id),
-        outcome: toOutcome(result)
-      }))
-    case "registered":
-      return Result.map(decodeRegistered(data), (fields) => ({ _tag: "Registered", ...fields }))
-    default:
-      return Result.succeed({ _tag: "Unknown", type })
-  }
+type DecodeData = (data: JsonObject, text: string) => Result.Result<DeviceMessage, string>
+
+const decoders: { readonly [type: string]: DecodeData } = {
+  register: (data, text) =>
+    Result.map(decodeRegister(data), ({ services: definitions }) => {
+      return { _tag: "Register", definitions, duplicates: findDuplicateServices(text) }
+    }),
+  call: (data) =>
+    Result.map(decodeCall(data), ({ call_id: id, ...call }) => ({ _tag: "Call", callId: String(id), ...call })),
+  result: (data) =>
+    Result.map(decodeResult(data), ({ call_id: id, result }) => {
+      return { _tag: "Result", callId: String(id), outcome: toOutcome(result) }
+    }),
+  registered: (data) => Result.map(decodeRegistered(data), (fields) => ({ _tag: "Registered", ...fields }))
 }
 
 /** Decodes the payload of an MCP frame, or says in one line why it is invalid. */
@@ -118,7 +102,9 @@ export const decodeDeviceMessage = (payload: Uint8Array): Result.Result<DeviceMe
     const error = checkJsonBody(value)
     if (error !== undefined) return yield* Result.fail(error)
     const { data = {}, type } = yield* decodeEnvelope(value)
-    return yield* Result.mapError(decodeData(type, data, text), (reason) => `${type}: ${reason}`)
+    const decode = Object.hasOwn(decoders, type) ? decoders[type] : undefined
+    if (decode === undefined) return { _tag: "Unknown", type }
+    return yield* Result.mapError(decode(data, text), (reason) => `${type}: ${reason}`)
   })
 
 /** Makes messages for the wire; members are in the order of the seed's examples. */

@@ -64,14 +64,11 @@ export const parsePackName = (name: string): Result.Result<PackName, string> => 
         "Use lower-case letters, digits and underscores, starting with a letter"
     )
   }
+  const notSnakeCase = `the name '${name}' is not snake_case (lower-case letters, digits, single underscores)`
   return Result.succeed({
     className,
     files: [...moduleExtensions, "py"].map((extension) => `${name}_tool.${extension}`),
-    warnings: snakeCase.test(name)
-      ? []
-      : [
-          `the name '${name}' is not snake_case (lower-case letters, digits, single underscores); the class is ${className}`
-        ]
+    warnings: snakeCase.test(name) ? [] : [`${notSnakeCase}; the class is ${className}`]
   })
 }
 

@@ -28,9 +28,5 @@ export const parsePythonPackage = (given: string): Result.Result<PackageSpec, st
   if (problem !== undefined) return Result.fail(problem)
   // Names that differ in case or separators are one package.
   const key = name.toLowerCase().replaceAll(/[._-]+/g, "-")
-  return Result.succeed({
-    name: key,
-    spec: `${key}${extras.replaceAll(" ", "")}${rest.replaceAll(" ", "")}`,
-    hint: undefined
-  })
+  return Result.succeed({ name: key, spec: key + `${extras}${rest}`.replaceAll(" ", ""), hint: undefined })
 }

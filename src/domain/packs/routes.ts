@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { executionPath } from "./packExecution.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
@@ -8,16 +8,9 @@ interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm" 
   readonly params: unknown
 }
 
-const reservedEndpoints: ReadonlySet<string> = new Set([
-  "/",
-  "/health",
-  "/tools",
-  "/mcp",
-  "/docs",
-  "/redoc",
-  "/openapi.json",
-  "/favicon.ico"
-])
+const reservedEndpoints: ReadonlySet<string> = new Set(
+  "/ /health /tools /mcp /docs /redoc /openapi.json /favicon.ico".split(" ")
+)
 
 const maxEndpointLength = 256
 const endpointHint = "an endpoint is a path such as '/tools/fetch'"
@@ -56,12 +49,8 @@ export const memberAliases = {
 } as const
 
 /** The last ones are metadata of later versions of Automata, which nothing reads. */
-const knownMembers: ReadonlySet<string> = new Set([
-  ...Object.values(memberAliases).flat(),
-  "platform",
-  "action",
-  "enable_execution"
-])
+const ignoredMembers = ["platform", "action", "enable_execution"]
+const knownMembers: ReadonlySet<string> = new Set([...Object.values(memberAliases).flat(), ...ignoredMembers])
 
 /** Reads a member under any of its names; fails when two names have different values. */
 const memberValue = (entry: JsonObject, member: keyof typeof memberAliases): Result.Result<unknown, string> => {
@@ -85,11 +74,8 @@ const parseRoute = (pack: string, entry: JsonObject): Result.Result<DeclaredRout
     if (error !== undefined) return yield* Result.fail(error)
     if (typeof useForm !== "boolean") return yield* Result.fail("its 'useForm' must be true or false")
     if (typeof tool !== "string" || tool === "") return yield* Result.fail("its 'toolName' must be a non-empty string")
-    if (params === undefined) {
-      return yield* Result.fail(
-        "it has no 'params': declare the schema of its parameters, an empty object if it has none"
-      )
-    }
+    const noParams = "it has no 'params': declare the schema of its parameters, an empty object if it has none"
+    if (params === undefined) return yield* Result.fail(noParams)
     // Requests contain the encoded form, so lookups need no decoding.
     return { endpoint: encodeURI(endpoint), tool, useForm, params, ...(requiresSession && { requiresSession }) }
   })
@@ -99,10 +85,8 @@ export const isObjectLike = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const formatRouteLabel = (entry: unknown, index: number): string => {
-  const endpoint = isObjectLike(entry) ? entry["endpoint"] : undefined
-  return typeof endpoint === "string"
-    ? `route ${index + 1} (${endpoint.slice(0, maxQuotedLength)})`
-    : `route ${index + 1}`
+  const endpoint = isObjectLike(entry) ? asString(entry["endpoint"]) : undefined
+  return `route ${index + 1}${endpoint === undefined ? "" : ` (${endpoint.slice(0, maxQuotedLength)})`}`
 }
 
 const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>) => {

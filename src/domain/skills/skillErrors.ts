@@ -26,16 +26,9 @@ export const skillFileChanged = () => blobNotAccessible("gone")
 
 /** The error of a request for a blob whose file of a skill cannot be read. */
 export const toBlobError = (error: ProtocolError): ProtocolError => {
-  switch (error.code) {
-    case errorCodes.invalidSkillName:
-      return blobNotAccessible("invalid_handle")
-    case errorCodes.mcpServerNotFound:
-    case errorCodes.skillFileNotAccessible: {
-      const reason = error.details?.["reason"]
-      if (reason === "traversal") return blobNotAccessible("invalid_handle")
-      return blobNotAccessible(reason === "forbidden" ? "forbidden" : "gone")
-    }
-    default:
-      return error
-  }
+  const { code, details } = error
+  const reason = details?.["reason"]
+  if (code === errorCodes.invalidSkillName) return blobNotAccessible("invalid_handle")
+  if (code !== errorCodes.mcpServerNotFound && code !== errorCodes.skillFileNotAccessible) return error
+  return blobNotAccessible(reason === "traversal" ? "invalid_handle" : reason === "forbidden" ? "forbidden" : "gone")
 }

@@ -1,4 +1,4 @@
-import { Result } from "effect"
+import { Match, Result } from "effect"
 
 /** The name of a skill, by its source. */
 export type SkillName =
@@ -39,16 +39,11 @@ export const parseSkillName = (text: string): Result.Result<SkillName, string> =
   return whenValid({ _tag: "Mcp", server: second, skill: third }, third)
 }
 
-export const formatSkillName = (name: SkillName): string => {
-  switch (name._tag) {
-    case "User":
-      return name.skill
-    case "Marketplace":
-      return `${name.plugin}:${name.skill}`
-    case "Mcp":
-      return `${mcpPrefix}:${name.server}:${name.skill}`
-  }
-}
+export const formatSkillName = Match.typeTags<SkillName, string>()({
+  User: ({ skill }) => skill,
+  Marketplace: ({ plugin, skill }) => `${plugin}:${skill}`,
+  Mcp: ({ server, skill }) => `${mcpPrefix}:${server}:${skill}`
+})
 
 /** The segment of an MCP server in the names of its skills: a bundle id is its own segment. */
 export const serverSegment = (serverId: string): string => serverId.replaceAll(/[^A-Za-z0-9_-]/gu, "_")

@@ -36,10 +36,7 @@ const valuesOf = (value: unknown, multiple: boolean): ReadonlyArray<unknown> => 
 }
 
 /** Writes files embedded in the arguments of a call to disk, like uploads, until the scope closes. */
-export const writeEmbeddedFiles = Effect.fnUntraced(function* (
-  fileParams: PackRoute["files"],
-  call: PackCall
-): Effect.fn.Return<PackCall, PackError, Scope.Scope> {
+export const writeEmbeddedFiles = Effect.fnUntraced(function* (fileParams: PackRoute["files"], call: PackCall) {
   const names = call.form ? [] : Object.keys(fileParams).filter((name) => Object.hasOwn(call.params, name))
   if (names.length === 0) return call
   const path = yield* makeTemporaryFolder("a2c-files-")

@@ -14,7 +14,7 @@ import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { isMcpPath, PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
 import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
-import { listen, makeHttpServer, listeningUrl } from "../../http/httpServer.ts"
+import { cannot, listen, makeHttpServer, listeningUrl } from "../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../http/unreadResponses.ts"
 import { makePages } from "./pages.ts"
 import { responseClosed, sendReply } from "../../http/messages.ts"
@@ -166,11 +166,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     http.emit("request", request, response)
   })
 
-  const bound = yield* listen(
-    http,
-    { host: address, port },
-    (reason) => new PublishError({ message: `Cannot serve tools on ${address}:${port}: ${reason}` })
-  )
+  const bound = yield* listen(http, { host: address, port }, cannot("serve tools", PublishError))
   if (!isLoopbackHost(bound.address)) {
     yield* Effect.logWarning(
       key === "allowAll" ? "listening beyond loopback without an API key" : "listening beyond loopback without TLS",

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApi, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -26,9 +26,7 @@ const contentSecurityPolicy = (html: string): string => {
 }
 
 /** Makes a self-contained page for an OpenAPI document (2 MB, with Effect's Swagger UI). */
-export const makeDocsPage = Effect.fnUntraced(function* (
-  document: JsonObject
-): Effect.fn.Return<HttpReply, never, Scope.Scope> {
+export const makeDocsPage = Effect.fnUntraced(function* (document: JsonObject) {
   const api = HttpApi.make("tools").annotate(OpenApi.Transform, () => ({ ...document }))
   const { handler } = yield* Effect.acquireRelease(
     Effect.sync(() => HttpRouter.toWebHandler(HttpApiSwagger.layer(api), { disableLogger: true })),
@@ -37,7 +35,7 @@ export const makeDocsPage = Effect.fnUntraced(function* (
   const html = yield* Effect.promise(async () => (await handler(new Request("http://localhost/docs"))).text())
   // Browsers normalize line ends before they hash the script.
   const body = html.replace(/\r\n?/g, "\n")
-  return {
+  const reply: HttpReply = {
     status: 200,
     headers: {
       "Content-Type": "text/html; charset=utf-8",
@@ -48,4 +46,5 @@ export const makeDocsPage = Effect.fnUntraced(function* (
     },
     body
   }
+  return reply
 }, Effect.scoped)

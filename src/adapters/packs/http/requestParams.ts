@@ -8,6 +8,7 @@ import type { PackFile } from "../../../application/ports/packs/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { makeTemporaryFolder } from "../execution/toolFiles.ts"
 import { ClientDisconnected, limitedBody, type PendingRequest } from "../../http/messages.ts"
+import { errorMessage } from "../../../domain/errorMessage.ts"
 import { reject, rejectParams, RequestRejected } from "./reply.ts"
 import { checkJsonBody, isJsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 
@@ -44,17 +45,12 @@ const jsonErrorOffset = (text: string, message: string): number => {
 const parseRequestJson = (text: string): Effect.Effect<unknown, RequestRejected> =>
   Effect.try({
     try: () => parseJsonOrThrow(text),
-    catch: (error) => {
-      const offset = jsonErrorOffset(text, error instanceof Error ? error.message : "")
-      return rejectParams("JSON decode error", [offset], "json_invalid")
-    }
+    catch: (error) => rejectParams("JSON decode error", [jsonErrorOffset(text, errorMessage(error))], "json_invalid")
   })
 
 /** Checks that parameters are an object that tools can receive; fails with 422. */
 const checkParams = Effect.fnUntraced(function* (value: unknown) {
-  if (!isJsonObject(value)) {
-    return yield* rejectParams("The parameters must be an object", [], "model_attributes_type")
-  }
+  if (!isJsonObject(value)) return yield* rejectParams("The parameters must be an object", [], "model_attributes_type")
   const error = checkJsonBody(value)
   return error === undefined ? value : yield* rejectParams(`The parameters are invalid: ${error}`)
 })
@@ -176,12 +172,14 @@ const failOnParserDefect = <A, E>(stream: Stream.Stream<A, E>): Stream.Stream<A,
 
 /** Collects texts by name; a repeated name makes a list. */
 const collectParams = (fields: Iterable<readonly [string, string]>) => {
-  const groups = [...Map.groupBy(fields, ([name]) => name)]
-  const params = groups.map(([name, group]) => [
-    name,
-    group.length === 1 ? group[0]?.[1] : group.map(([, text]) => text)
-  ])
-  return checkParams(Object.fromEntries(params))
+  const groups = Array.from(
+    Map.groupBy(fields, ([name]) => name),
+    ([name, group]) => {
+      const texts = group.map(([, text]) => text)
+      return [name, texts.length === 1 ? texts[0] : texts]
+    }
+  )
+  return checkParams(Object.fromEntries(groups))
 }
 
 /**

@@ -81,6 +81,10 @@ const maxReasonLines = 2
 const readFolder = fileOperation("reading the installed packages failed")
 const writeFolder = fileOperation("writing to the folder of the pack failed")
 
+const quietArguments = "--no-audit --no-fund --no-update-notifier --progress=false --color=false --loglevel=http".split(
+  " "
+)
+
 const npmArguments = (
   folder: string,
   packages: ReadonlyArray<string>,
@@ -93,12 +97,7 @@ const npmArguments = (
   "--workspaces=false",
   "--global=false",
   `--ignore-scripts=${!allowScripts}`,
-  "--no-audit",
-  "--no-fund",
-  "--no-update-notifier",
-  "--progress=false",
-  "--color=false",
-  "--loglevel=http",
+  ...quietArguments,
   // `--omit=dev` would remove the author's development dependencies.
   ...(hasOwnManifest && existsSync(join(folder, "node_modules")) ? [] : ["--omit=dev"]),
   // A manifest of the author and its lock stay unchanged.

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork, spawn, type StdioOptions } from "node:child_process"
 import type { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
-import { Deferred, Effect, Option, type Scope } from "effect"
+import { Deferred, Effect, Match, Option, type Scope } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import {
   type LoadedPack,
@@ -20,6 +20,8 @@ import { toParams, writeEmbeddedFiles } from "../execution/toolFiles.ts"
 import type { ChildMessage, ParentMessage } from "./child.ts"
 
 type Log = (line: PackLogLine) => void
+
+type ChildReport = Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>
 
 const ackTimeout = "1 second"
 
@@ -75,7 +77,7 @@ const killProcessGroup = ({ pid }: ChildProcess): Effect.Effect<void> =>
 const spawnPackProcess = Effect.fnUntraced(function* (
   source: PackSource,
   log: Log,
-  onMessage: (report: Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>) => void
+  onMessage: (report: ChildReport) => void
 ) {
   /** Why the process has exited. */
   const exited = yield* Deferred.make<string>()
@@ -126,17 +128,13 @@ const spawnPackProcess = Effect.fnUntraced(function* (
   return { exited: Deferred.await(exited), send, sendAcknowledged }
 })
 
-const pythonNames = [
-  ["getRouteConfig()", "get_route_config()"],
-  ["listTools()", "list_tools()"],
-  ["'params'", "'params_class'"],
-  ["'toolName'", "'tool_name'"],
-  ["'useForm'", "'use_form'"]
-] as const
-
 /** A text about a declaration in the names of the seed. */
 const withPythonNames = (text: string): string =>
-  pythonNames.reduce((named, [name, python]) => named.replaceAll(name, python), text)
+  text
+    .replaceAll("'params'", "'params_class'")
+    .replaceAll(/getRouteConfig(?=\(\))|listTools(?=\(\))|(?<=')(?:toolName|useForm)(?=')/g, (name) =>
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    )
 
 /** The process validates the parameters. */
 const compileNothing: CompileSchema = () => () => []
@@ -185,24 +183,18 @@ export const loadIsolated = Effect.fnUntraced(function* (
     const pending = pendingCalls.get(id)
     return pending !== undefined && Deferred.doneUnsafe(pending.result, outcome)
   }
-  const child = yield* spawnPackProcess(source, log, (report) => {
-    switch (report.type) {
-      case "ready":
-        return setReady(Effect.succeed(report.manifest))
-      case "declared":
-        return setReady(toPythonManifest(source, report.routes, report.tools))
-      case "unusable":
-        return setReady(Effect.fail(new PackError({ reason: "unusable", message: report.message })))
-      case "log":
-        return log(report.line)
-      case "progress":
-        return pendingCalls.get(report.id)?.onProgress(report.progress)
-      case "result":
-        return complete(report.id, Effect.succeed(report.result))
-      case "error":
-        return complete(report.id, Effect.fail(new PackError(report.failure)))
-    }
-  })
+  const onMessage = Match.type<ChildReport>().pipe(
+    Match.discriminatorsExhaustive("type")({
+      ready: ({ manifest }) => setReady(Effect.succeed(manifest)),
+      declared: ({ routes, tools }) => setReady(toPythonManifest(source, routes, tools)),
+      unusable: ({ message }) => setReady(Effect.fail(new PackError({ reason: "unusable", message }))),
+      log: ({ line }) => log(line),
+      progress: ({ id, progress }) => pendingCalls.get(id)?.onProgress(progress),
+      result: ({ id, result }) => complete(id, Effect.succeed(result)),
+      error: ({ failure, id }) => complete(id, Effect.fail(new PackError(failure)))
+    })
+  )
+  const child = yield* spawnPackProcess(source, log, onMessage)
   /** Waits for a message; fails when the process exits before it. */
   const awaitReply = <A>(reply: Deferred.Deferred<A, PackError>, reason: "unusable" | "crashed") =>
     Effect.raceFirst(

@@ -74,13 +74,10 @@ const parseListings = (given: unknown) => {
   const warnings: Array<string> = []
   given.slice(0, maxTools).forEach((tool: unknown, index) => {
     const name = isObjectLike(tool) ? tool["name"] : undefined
-    if (!isObjectLike(tool) || typeof name !== "string" || name === "") {
+    if (!isObjectLike(tool) || typeof name !== "string" || name === "")
       warnings.push(`tool ${index + 1} of listTools() has no 'name' and is ignored`)
-    } else if (listings.has(name)) {
-      warnings.push(`listTools() lists '${name}' twice; the first one is used`)
-    } else {
-      listings.set(name, tool)
-    }
+    else if (listings.has(name)) warnings.push(`listTools() lists '${name}' twice; the first one is used`)
+    else listings.set(name, tool)
   })
   if (given.length > maxTools) warnings.push(`listTools() lists more than ${maxTools} tools; the rest is ignored`)
   return Result.succeed([listings, warnings] as const)
@@ -133,13 +130,10 @@ const parseDeclaration = (
       const useForm = route.useForm || Object.keys(files).length > 0
       routes.push({ endpoint, tool, useForm, params: schema, files, ...definedOnly({ requiresSession }) })
       const first = declared.find((one) => one.tool === tool) ?? route
+      const both = `routes ${first.endpoint} and ${endpoint} call the tool '${tool}'`
+      const advice = `those of ${first.endpoint} are used: give each its own 'toolName'`
       if (first === route) tools.set(tool, parameters)
-      else if (first.params !== params) {
-        warnings.push(
-          `routes ${first.endpoint} and ${endpoint} call the tool '${tool}' with different parameters; ` +
-            `those of ${first.endpoint} are used: give each its own 'toolName'`
-        )
-      }
+      else if (first.params !== params) warnings.push(`${both} with different parameters; ${advice}`)
     }
     const offered: Array<JsonObject> = []
     for (const [tool, listing] of listings) {

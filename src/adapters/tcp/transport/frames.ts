@@ -17,6 +17,8 @@ const maxInlineBytes = 16 * 1024
 
 const bracket = "]"
 
+type OnDequeued = QueuedMessage["onDequeued"]
+
 /** A frame that waits for its connection. */
 export interface FrameMessage extends QueuedMessage {
   readonly chunks: readonly [head: Buffer, ...Array<Buffer>]
@@ -30,7 +32,7 @@ const makeFrame = (
   kind: number,
   fieldBytes: number,
   parts: ReadonlyArray<Buffer>,
-  onDequeued: QueuedMessage["onDequeued"]
+  onDequeued: OnDequeued
 ): FrameMessage => {
   const partBytes = parts.reduce((sum, { length }) => sum + length, 0)
   const isInlined = partBytes <= maxInlineBytes
@@ -44,12 +46,7 @@ const makeFrame = (
   return { size, onDequeued, chunks: [head] }
 }
 
-export const encodeEvent = (
-  id: number,
-  event: string,
-  body: Body,
-  onDequeued: QueuedMessage["onDequeued"]
-): FrameMessage => {
+export const encodeEvent = (id: number, event: string, body: Body, onDequeued: OnDequeued): FrameMessage => {
   const nameBytes = Buffer.byteLength(event)
   const frame = makeFrame(frameKinds.event, 8 + nameBytes, [tailOf(body)], onDequeued)
   const [head] = frame.chunks
@@ -59,11 +56,7 @@ export const encodeEvent = (
   return frame
 }
 
-export const encodeReply = (
-  id: number,
-  values: ReadonlyArray<Body>,
-  onDequeued: QueuedMessage["onDequeued"]
-): FrameMessage => {
+export const encodeReply = (id: number, values: ReadonlyArray<Body>, onDequeued: OnDequeued): FrameMessage => {
   const parts = values.map(tailOf).flatMap((tail) => {
     const length = Buffer.allocUnsafe(4)
     length.writeUInt32BE(tail.length)

@@ -13,7 +13,7 @@ import { asObject, asString } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { versionGate } from "../../../domain/wire/version.ts"
 import type { MessageLinkContext } from "../../bytes/MessageLink.ts"
-import { listen } from "../../http/httpServer.ts"
+import { cannot, listen } from "../../http/httpServer.ts"
 import { formatAddress } from "../TcpLink.ts"
 import { decodeControl, decodeFrame, frameKinds } from "./frames.ts"
 import { openTimeout, connectionOptions, type TcpAddress, TcpConnection, tlsOptions } from "./TcpConnection.ts"
@@ -135,11 +135,7 @@ export const listenTcp = Effect.fnUntraced(function* ({ host, key, maxMessageByt
   })
   server.maxConnections = maxConnections
   yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
-  const bound = yield* listen(
-    server,
-    { host, port },
-    (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
-  )
+  const bound = yield* listen(server, { host, port }, cannot("listen", ListenError))
   const serve: Serve = Effect.fnUntraced(function* (accept, onBacklogChange = () => undefined) {
     const links: ServerContext["links"] = new Map()
     const serving: ServerContext = {

@@ -39,17 +39,11 @@ export const makeOpenApprovals = Effect.gen(function* () {
     clear: SubscriptionRef.set(open, []),
     /** Fetches the approvals of the Computers that report them, as long as the scope. */
     follow: ({ getApprovals }: Pick<AgentRequests, "getApprovals">) =>
-      Queue.take(changed).pipe(
-        Effect.flatMap((computer) =>
-          // Fails when its owner does not let Agents decide, or it has left.
-          Effect.flatMap(
-            Effect.orElseSucceed(getApprovals(computer), () => []),
-            (found) => replace(computer, found)
-          )
-        ),
-        Effect.forever,
-        Effect.forkScoped
-      ),
+      Effect.gen(function* () {
+        const computer = yield* Queue.take(changed)
+        // Fails when its owner does not let Agents decide, or it has left.
+        yield* replace(computer, yield* Effect.orElseSucceed(getApprovals(computer), () => []))
+      }).pipe(Effect.forever, Effect.forkScoped),
     changes: SubscriptionRef.changes(open)
   }
 })

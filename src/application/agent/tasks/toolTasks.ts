@@ -80,18 +80,16 @@ interface TaskParts {
   readonly restore: (result: ToolResult) => Effect.Effect<ToolResult>
 }
 
+interface TaskAddress extends Pick<ToolTask, "computer" | "id"> {
+  readonly receiver: Effect.Effect<OnCallStatus, never, Scope.Scope>
+}
+
 const decodeTaskView = makeDecoder(TaskView)
 
 /** Makes the handle of a task at a Computer. */
 export const makeToolTask = (
   { line, restore, send, statuses }: TaskParts,
-  {
-    computer,
-    id,
-    receiver
-  }: Pick<ToolTask, "computer" | "id"> & {
-    readonly receiver: Effect.Effect<OnCallStatus, never, Scope.Scope>
-  }
+  { computer, id, receiver }: TaskAddress
 ): ToolTask => {
   const request = (method: TaskMethod, params: JsonObject, timeout?: number) =>
     send(method, { id, ...params }, timeout).pipe(
@@ -107,9 +105,7 @@ export const makeToolTask = (
     report === undefined ? undefined : Result.getOrUndefined(line.decodeCallStatus(report))
 
   /** Passes the reports on to the listener of this id. */
-  const awaitResult = Effect.fnUntraced(function* (
-    listener: string
-  ): Effect.fn.Return<ToolResult, AgentError | TaskLost> {
+  const awaitResult = Effect.fnUntraced(function* (listener: string) {
     let seen = 0
     /** The report that was passed on last: every view has the latest one. */
     let passed = ""

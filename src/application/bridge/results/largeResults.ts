@@ -1,8 +1,5 @@
 import { Array, Clock, Duration, Effect, Result, Struct } from "effect"
 import { Base64 } from "effect/encoding"
-import { hmac } from "@noble/hashes/hmac.js"
-import { sha256 } from "@noble/hashes/sha2.js"
-import { bytesToHex } from "@noble/hashes/utils.js"
 import type { JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { formatBytes, formatCount, formatDuration } from "../../../domain/text/format.ts"
@@ -19,8 +16,8 @@ import {
 import { nextPageKey, parseResultUri, type ResultPage, toResultUri } from "../../../domain/results/resultUris.ts"
 import { McpSessionError } from "../../ports/McpSession.ts"
 import { singleLine } from "../../../domain/tools/singleLine.ts"
-import { encodeUtf8 } from "../../../domain/utf8.ts"
-import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import { makeKeptValues } from "../../../domain/blobs/keptValues.ts"
+import { makeTaggedIds } from "../../shared/secureRandom.ts"
 
 /** How long a result is kept: a model reads on within its task, and a person may decide in between. */
 const keepTime = Duration.minutes(30)
@@ -34,9 +31,6 @@ const maxBytes = 64 * 1024 * 1024
 /** How often expired results are dropped: their memory is free soon after. */
 const sweepInterval = Duration.minutes(1)
 
-/** Length of the tag of an id in bytes: enough that it cannot be guessed. */
-const tagLength = 16
-
 interface Kept {
   readonly content: ResultContent
   readonly size: number
@@ -48,26 +42,11 @@ const sizeOf = ({ binaries, text }: ResultContent): number =>
   binaries.reduce((sum, { bytes }) => sum + bytes.length, 2 * text.length)
 
 const makeKeptResults = Effect.gen(function* () {
-  /** By id, oldest first. */
-  const kept = new Map<string, Kept>()
-  let keptBytes = 0
-  let created = 0
-  const key = secureRandomBytes(32)
+  const kept = makeKeptValues<Kept>(({ size }) => size, maxBytes, maxCount)
+  const ids = makeTaggedIds("-")
+  const dropExpired = Effect.map(Clock.currentTimeMillis, (now) => kept.removeIf(({ expires }) => expires <= now))
 
-  /** The tag distinguishes a dropped result from a wrong id, without a memory of all ids. */
-  const formatId = (number: string): string =>
-    `${number}-${bytesToHex(hmac(sha256, key, encodeUtf8(number)).subarray(0, tagLength))}`
-
-  const dropWhile = (isDue: (oldest: Kept) => boolean): void => {
-    for (const [id, oldest] of kept) {
-      if (!isDue(oldest)) return
-      kept.delete(id)
-      keptBytes -= oldest.size
-    }
-  }
-  const dropExpired = Effect.map(Clock.currentTimeMillis, (now) => dropWhile(({ expires }) => expires <= now))
-
-  yield* Effect.addFinalizer(() => Effect.sync(() => dropWhile(() => true)))
+  yield* Effect.addFinalizer(() => Effect.sync(() => kept.removeIf(() => true)))
   yield* Effect.forkScoped(Effect.forever(Effect.delay(dropExpired, sweepInterval)))
 
   const gone =
@@ -75,14 +54,12 @@ const makeKeptResults = Effect.gen(function* () {
     `${maxCount} of them or ${formatBytes(maxBytes)}: call the tool again`
 
   return {
-    newId: () => formatId(String(created++)),
+    newId: ids.next,
     /** Keeps a content, and drops the oldest ones. False when it alone is too large. */
     keep: Effect.fnUntraced(function* (id: string, content: ResultContent) {
       const size = sizeOf(content)
       if (size > maxBytes) return false
-      kept.set(id, { content, size, expires: (yield* Clock.currentTimeMillis) + Duration.toMillis(keepTime) })
-      keptBytes += size
-      dropWhile(() => kept.size > maxCount || keptBytes > maxBytes)
+      kept.put(id, { content, size, expires: (yield* Clock.currentTimeMillis) + Duration.toMillis(keepTime) })
       return true
     }),
     /** Finds a content, or fails with the reason for a person. */
@@ -90,9 +67,8 @@ const makeKeptResults = Effect.gen(function* () {
       yield* dropExpired
       const found = kept.get(id)
       if (found !== undefined) return found.content
-      const isOurs = formatId(id.split("-", 1)[0] ?? "") === id
       return yield* Effect.fail(
-        isOurs ? gone : `There is no result '${singleLine(id, 60)}': the id is not one of this session`
+        ids.isOwn(id) ? gone : `There is no result '${singleLine(id, 60)}': the id is not one of this session`
       )
     })
   }

@@ -1,4 +1,3 @@
-import { hmac } from "@noble/hashes/hmac.js"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
 import { Effect, Result } from "effect"
@@ -11,8 +10,8 @@ import { chunkSizeFor, maxChunkSize, planChunk } from "../../../domain/blobs/chu
 import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ContentBlock, ToolResult } from "../../../domain/model/ToolResult.ts"
 import { payloadTooLarge, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { encodeUtf8 } from "../../../domain/utf8.ts"
-import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import { makeKeptValues } from "../../../domain/blobs/keptValues.ts"
+import { makeTaggedIds } from "../../shared/secureRandom.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** Content that a Computer sends in chunks. Size in bytes, hash (SHA-256) in hexadecimal, both of the whole content. */
@@ -41,35 +40,19 @@ interface KeptContent extends Pick<BlobSource, "mimeType" | "sha256"> {
   readonly bytes: Uint8Array
 }
 
-/** Length of a handle's tag in bytes: enough that it cannot be guessed. */
-const tagLength = 16
-
 /** Keeps the contents of tool results in memory, up to both bounds. */
 const makeKeptContents = (maxBytes: number, maxCount: number) => {
-  /** By id, oldest first. */
-  const kept = new Map<string, KeptContent>()
-  let keptBytes = 0
-  let created = 0
-  const key = secureRandomBytes(32)
-
-  /** A tag in each id distinguishes evicted content from forged handles, without a memory of all ids. */
-  const formatId = (number: string): string =>
-    `${number}.${bytesToHex(hmac(sha256, key, encodeUtf8(number)).subarray(0, tagLength))}`
+  const kept = makeKeptValues<KeptContent>(({ bytes }) => bytes.length, maxBytes, maxCount)
+  const ids = makeTaggedIds(".")
 
   const keep = (content: KeptContent): string => {
-    const id = formatId(String(created++))
-    kept.set(id, content)
-    keptBytes += content.bytes.length
-    for (const [oldest, { bytes }] of kept) {
-      if (keptBytes <= maxBytes && kept.size <= maxCount) break
-      kept.delete(oldest)
-      keptBytes -= bytes.length
-    }
+    const id = ids.next()
+    kept.put(id, content)
     return id
   }
 
   const find = (id: string, caller: OfficeCaller): Result.Result<BlobSource, ProtocolError> => {
-    if (formatId(id.split(".", 1)[0] ?? "") !== id) return Result.fail(blobNotAccessible("invalid_handle"))
+    if (!ids.isOwn(id)) return Result.fail(blobNotAccessible("invalid_handle"))
     const content = kept.get(id)
     if (content === undefined) return Result.fail(blobNotAccessible("gone"))
     const { bytes, owner, ...described } = content
@@ -82,8 +65,7 @@ const makeKeptContents = (maxBytes: number, maxCount: number) => {
     keep,
     find,
     clear: () => {
-      kept.clear()
-      keptBytes = 0
+      kept.removeIf(() => true)
     }
   }
 }

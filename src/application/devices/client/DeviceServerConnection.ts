@@ -1,4 +1,4 @@
-import { Clock, Deferred, Duration, Effect, Exit, FiberMap, Redacted, Result, type Scope, Stream } from "effect"
+import { Clock, Deferred, Duration, Effect, Exit, FiberMap, Redacted, Result, Stream } from "effect"
 import type { Frame } from "../../../domain/devices/framing/frame.ts"
 import { makeDeviceMessage, type ServiceOutcome, decodeDeviceMessage } from "../../../domain/devices/deviceMessages.ts"
 import { parseStatus, tasks, formatCredentials } from "../../../domain/devices/handshake.ts"
@@ -39,16 +39,12 @@ const isRejection = (kind: string): boolean => /ERR|FAIL|DENIED|DENY|INVALID|REF
 /** Sends a result; if it cannot be encoded, sends an error in its place. */
 const sendResult = (link: FrameLink, callId: string, outcome: ServiceOutcome, task: string) => {
   const sendOutcome = (reply: ServiceOutcome) => link.sendMcp(makeDeviceMessage.result(callId, reply), task)
+  const sendError = (error: string) => sendOutcome(failedOutcome(error))
   return sendOutcome(outcome).pipe(
-    Effect.catchTag("FrameEncodeError", ({ message }) =>
-      sendOutcome(failedOutcome(`sending the result failed: ${message}`))
-    ),
+    Effect.catchTag("FrameEncodeError", ({ message }) => sendError(`sending the result failed: ${message}`)),
     // An in-process session can return values that JSON cannot represent.
     Effect.catchDefect((defect) =>
-      Effect.andThen(
-        Effect.logError("sending result failed", { callId }, defect),
-        sendOutcome(failedOutcome("internal error"))
-      )
+      Effect.andThen(Effect.logError("sending result failed", { callId }, defect), sendError("internal error"))
     ),
     Effect.ignore
   )
@@ -65,25 +61,19 @@ const makeServerMessageHandler = Effect.fnUntraced(function* (
       return yield* Effect.logWarning("invalid message from device server", { reason: decoded.failure })
     }
     const message = decoded.success
-    switch (message._tag) {
-      case "Call": {
-        const { callId, method, params } = message
-        if (FiberMap.hasUnsafe(runningCalls, callId)) {
-          return yield* Effect.logDebug("duplicate call ignored", { callId, service: method })
-        }
-        const reply = (outcome: ServiceOutcome) => sendResult(link, callId, outcome, task)
-        return (yield* FiberMap.size(runningCalls)) >= limits.maxCalls
-          ? yield* reply(failedOutcome(`busy: ${limits.maxCalls} calls are in flight`))
-          : yield* FiberMap.run(runningCalls, callId, Effect.flatMap(services.call(method, params), reply))
-      }
-      case "Registered":
-        if (message.faults.length === 0) return
-        return yield* Effect.logWarning("device server rejected services", { errors: message.faults })
-      case "Register":
-      case "Result":
-      case "Unknown":
-        return yield* Effect.logDebug("unexpected message", { message })
+    if (message._tag === "Registered") {
+      if (message.faults.length === 0) return
+      return yield* Effect.logWarning("device server rejected services", { errors: message.faults })
     }
+    if (message._tag !== "Call") return yield* Effect.logDebug("unexpected message", { message })
+    const { callId, method, params } = message
+    if (FiberMap.hasUnsafe(runningCalls, callId)) {
+      return yield* Effect.logDebug("duplicate call ignored", { callId, service: method })
+    }
+    const reply = (outcome: ServiceOutcome) => sendResult(link, callId, outcome, task)
+    return (yield* FiberMap.size(runningCalls)) >= limits.maxCalls
+      ? yield* reply(failedOutcome(`busy: ${limits.maxCalls} calls are in flight`))
+      : yield* FiberMap.run(runningCalls, callId, Effect.flatMap(services.call(method, params), reply))
   })
 })
 
@@ -111,8 +101,7 @@ const registerServices = (
       yield* link.send({ type: "auth", task: tasks.system, sequence: 0, payload: encodeUtf8(text.success) })
       yield* Effect.timeoutOption(authenticated, authTimeout)
     }
-    yield* Stream.runForEach(services.changes, register)
-    return yield* Effect.never
+    return yield* Effect.andThen(Stream.runForEach(services.changes, register), Effect.never)
   }).pipe(
     Effect.catchTags({
       ByteLinkClosed: () => Effect.never,
@@ -126,9 +115,7 @@ const registerServices = (
  * Serves one connection to a device server: authenticates, registers the services, answers calls. Resolves with the
  * reason when the connection ends; fails when a retry cannot succeed.
  */
-export const serveDeviceServer = Effect.fnUntraced(function* (
-  options: DeviceServerOptions
-): Effect.fn.Return<string, DeviceRejected, Scope.Scope | ByteConnector> {
+export const serveDeviceServer = Effect.fnUntraced(function* (options: DeviceServerOptions) {
   const { heartbeatInterval, host, limits, name, port } = options
   const { connect } = yield* ByteConnector
   const connected = yield* Effect.result(connect({ host, port }))

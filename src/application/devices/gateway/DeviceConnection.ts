@@ -191,22 +191,16 @@ const onMessage = Effect.fnUntraced(function* (connection: Connection, entry: De
   if (Result.isFailure(decoded)) return yield* onViolation(connection, "invalid_message", decoded.failure)
   const message = decoded.success
   const device = entry.device.name
-  switch (message._tag) {
-    case "Register":
-      return yield* onRegister(connection, entry, message.definitions, message.duplicates)
-    case "Result": {
-      const { callId, outcome } = message
-      if (entry.calls.complete(callId, outcome)) return
-      return yield* Effect.logDebug("result for unknown call", { device, callId })
-    }
-    case "Call": {
-      const outcome = failedOutcome(`The gateway has no service '${message.method}'`)
-      return yield* Effect.ignore(connection.link.sendMcp(makeDeviceMessage.result(message.callId, outcome), task))
-    }
-    case "Registered":
-    case "Unknown":
-      return yield* Effect.logDebug("unexpected message", { device, message })
+  if (message._tag === "Register") {
+    return yield* onRegister(connection, entry, message.definitions, message.duplicates)
   }
+  if (message._tag === "Call") {
+    const outcome = failedOutcome(`The gateway has no service '${message.method}'`)
+    return yield* Effect.ignore(connection.link.sendMcp(makeDeviceMessage.result(message.callId, outcome), task))
+  }
+  if (message._tag !== "Result") return yield* Effect.logDebug("unexpected message", { device, message })
+  const { callId, outcome } = message
+  if (!entry.calls.complete(callId, outcome)) yield* Effect.logDebug("result for unknown call", { device, callId })
 })
 
 const handleFrame = Effect.fnUntraced(function* (connection: Connection, frame: Frame) {
@@ -244,10 +238,7 @@ const awaitAuthTimeout = Effect.fnUntraced(function* (connection: Connection) {
 })
 
 /** Serves one device until it disconnects or the gateway closes the connection. */
-export const serveDevice = Effect.fnUntraced(function* (
-  bytes: ByteLink,
-  context: GatewayContext
-): Effect.fn.Return<void, never, Scope.Scope> {
+export const serveDevice = Effect.fnUntraced(function* (bytes: ByteLink, context: GatewayContext) {
   const { authenticate, authThrottle, buffers, limits } = context
   const { remoteAddress } = bytes
   const link: FrameLink = yield* makeFrameLink(bytes, limits, () => buffers.update(buffered))

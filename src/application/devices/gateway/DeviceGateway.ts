@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, type Scope, Stream } from "effect"
+import { Context, Effect, Layer, Stream } from "effect"
 import { ByteListener } from "../../ports/ByteLink.ts"
 import { type McpSession, McpSessionError } from "../../ports/McpSession.ts"
 import type { SchemaValidator } from "../../ports/SchemaValidator.ts"
@@ -17,6 +17,7 @@ import {
   type RegisteredService
 } from "./DeviceRegistry.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
+import { computeOnce } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { InspectedPart } from "../../../domain/page/Inspection.ts"
 import { toolNotFoundError, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
@@ -66,11 +67,7 @@ const make = Effect.fnUntraced(function* ({
   limits: limitOverrides,
   onFrame,
   port
-}: DeviceGatewayOptions): Effect.fn.Return<
-  DeviceGateway["Service"],
-  ListenError,
-  ByteListener | SchemaValidator | Scope.Scope
-> {
+}: DeviceGatewayOptions) {
   const { listen } = yield* ByteListener
   const registry = yield* makeDeviceRegistry
   const limits = { ...defaultGatewayLimits, ...limitOverrides }
@@ -101,7 +98,7 @@ const make = Effect.fnUntraced(function* ({
       Stream.mapEffect(() => devices)
     ),
     session: makeGatewaySession(registry),
-    deviceSession: (name) =>
+    deviceSession: (name: string) =>
       Effect.sync(() => {
         const entry = registry.entries.get(name)
         return entry && makeDeviceSession(registry, entry)
@@ -165,18 +162,13 @@ const describeDevice = ({ device, faults }: DeviceEntry): InspectedPart => ({
 
 /** Combines all devices of a gateway into one MCP peer with tools named `device__service`. */
 const makeGatewaySession = (registry: DeviceRegistry): McpSession => {
-  let cached: { readonly of: unknown; readonly items: ReadonlyArray<JsonObject> } | undefined
-  const list = () => {
-    const tools = registry.tools()
-    if (cached?.of !== tools) {
-      const items = [...tools].map(([tool, { entry, service }]) => ({
-        ...toMcpTool(tool, entry.device.services.get(service) ?? { description: "", parameters: {} }),
-        _meta: { a2c_device: entry.device.name, a2c_service: service }
-      }))
-      cached = { of: tools, items }
-    }
-    return cached.items
-  }
+  const listOnce = computeOnce((tools: ReadonlyMap<string, RegisteredService>) =>
+    [...tools].map(([tool, { entry, service }]) => ({
+      ...toMcpTool(tool, entry.device.services.get(service) ?? { description: "", parameters: {} }),
+      _meta: { a2c_device: entry.device.name, a2c_service: service }
+    }))
+  )
+  const list = () => listOnce(registry.tools())
   return {
     ...withParts(
       toolsOnlySession(

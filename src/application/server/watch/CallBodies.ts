@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { makeKeptValues } from "../../../domain/blobs/keptValues.ts"
 import { asObject, isJsonObject } from "../../../domain/json.ts"
 import type { PageReplies } from "../../../domain/page/PageCommand.ts"
 import type { Body } from "../../ports/Body.ts"
@@ -56,25 +57,17 @@ export type CallBodies = ReturnType<typeof makeCallBodies>
 
 /** Keeps the arguments and results of the latest calls, redacted, by the ids of the calls. */
 export const makeCallBodies = ({ maxBytes = defaultMaxBytes }: CallBodyOptions) => {
-  const bodies = new Map<string, PageReplies["GetCallBody"]>()
-  let total = 0
-
+  const bodies = makeKeptValues<PageReplies["GetCallBody"]>(
+    ({ params, result }) => params.length + result.length,
+    maxBytes
+  )
   return {
     capture: (id: string, { outcome, request }: CompletedCall): void => {
       const params = captureText(request, selectParams)
       const result = "_tag" in outcome ? outcome.message : captureText(outcome, (value) => value)
-      bodies.set(id, { params, result })
-      total += params.length + result.length
-      for (const [oldest, body] of bodies) {
-        if (total <= maxBytes) return
-        bodies.delete(oldest)
-        total -= body.params.length + body.result.length
-      }
+      bodies.put(id, { params, result })
     },
-    get: (id: string) => bodies.get(id),
-    clear: () => {
-      bodies.clear()
-      total = 0
-    }
+    get: bodies.get,
+    clear: () => bodies.removeIf(() => true)
   }
 }

@@ -1,25 +1,12 @@
-import {
-  Deferred,
-  Effect,
-  Exit,
-  Fiber,
-  FiberSet,
-  Scope,
-  Equal,
-  Hash,
-  Option,
-  Queue,
-  RcMap,
-  Result,
-  Stream
-} from "effect"
+import { Deferred, Effect, Exit, Fiber, FiberSet, Scope, Equal, Hash, Option, RcMap, Result, Stream } from "effect"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { type Link, LinkClosed, type Reply, notifyUsing, requestUsing } from "../../ports/Transport.ts"
 import { secureRandomHex } from "../../shared/secureRandom.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
-import { type Operator, type CallAsOperator, operatorNameOf } from "../../shared/page/PageSource.ts"
+import { type Operator, type CallAsOperator, operatorNameOf, streamCall } from "../../shared/page/PageSource.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import { inputModes } from "../../../domain/model/InputRequest.ts"
 import { parseMembershipConflict } from "../../../domain/office/membershipConflict.ts"
@@ -113,14 +100,14 @@ export const openOperatorLink = Effect.fnUntraced(function* (
   }
 })
 
-/** Messages of a call that wait for a slow reader. The oldest ones are dropped. */
-const maxQueuedMessages = 64
-
 /** How an operator calls: as the Agent of an office that has none, or beside its Agent. */
 type MembershipKind = Extract<PageCallMessage, { readonly _tag: "Started" }>["as"]
 
 /** Sends a call over the link of an operator in an office, which the calls of this operator share. */
-type CallInOffice = (request: PageCallRequest, onStatus: (status: CallStatus) => void) => Effect.Effect<PageCallMessage>
+type CallInOffice = (
+  request: PageCallRequest,
+  onStatus: (status: CallStatus) => void
+) => Effect.Effect<ToolResult, ProtocolError>
 
 interface OperatorMembership {
   readonly kind: MembershipKind
@@ -184,11 +171,6 @@ const makeCall =
         )
         return yield* decodeReply(line, reply, replied)
       }).pipe(Effect.ensuring(Effect.sync(() => void listeners.delete(reqId))))
-    ).pipe(
-      Effect.match({
-        onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
-        onFailure: ({ code, message }): PageCallMessage => ({ _tag: "Failed", error: { code, message } })
-      })
     )
   }
 
@@ -252,16 +234,10 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
       Scope.provide(membershipScope),
       Effect.onError(() => leave)
     )
-    const started: PageCallMessage = { _tag: "Started", as: kind, name }
-    const outcome = Stream.callback<PageCallMessage>(
-      Effect.fnUntraced(function* (queue) {
-        const onStatus = (status: CallStatus) => void Queue.offerUnsafe(queue, { _tag: "Status", status })
-        yield* Queue.offer(queue, yield* call(request, onStatus))
-        yield* Queue.end(queue)
-      }),
-      { bufferSize: maxQueuedMessages, strategy: "sliding" }
+    return Stream.ensuring(
+      streamCall(kind, name, (onStatus) => call(request, onStatus)),
+      leave
     )
-    return Stream.ensuring(Stream.concat(Stream.succeed(started), outcome), leave)
   })
 
   return callAsOperator

@@ -1,6 +1,8 @@
-import { Duration, Effect, type Scope, type Stream } from "effect"
+import { Duration, Effect, Queue, type Scope, Stream } from "effect"
 import type { PageBatch, PageSnapshot, OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { operatorName as nameOfOperator } from "../../../domain/approvals/Caller.ts"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import {
@@ -81,6 +83,28 @@ export type CallAsOperator = (
   request: PageCallRequest,
   operator: Operator
 ) => Effect.Effect<Stream.Stream<PageCallMessage>, ProtocolError, Scope.Scope>
+
+/** Messages of a call that wait for a slow reader. The oldest ones are dropped. */
+const maxQueuedMessages = 64
+
+/** The messages of a call of an operator: that it starts, its statuses, and its result or error. */
+export const streamCall = (
+  as: "agent" | "operator",
+  name: string,
+  call: (onStatus: (status: CallStatus) => void) => Effect.Effect<ToolResult, Pick<ProtocolError, "code" | "message">>
+): Stream.Stream<PageCallMessage> =>
+  Stream.callback<PageCallMessage>(
+    Effect.fnUntraced(function* (queue) {
+      const calling = call((status) => void Queue.offerUnsafe(queue, { _tag: "Status", status }))
+      const last = yield* Effect.match(calling, {
+        onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
+        onFailure: ({ code, message }): PageCallMessage => ({ _tag: "Failed", error: { code, message } })
+      })
+      yield* Queue.offer(queue, last)
+      yield* Queue.end(queue)
+    }),
+    { bufferSize: maxQueuedMessages, strategy: "sliding" }
+  ).pipe(Stream.prepend<PageCallMessage>([{ _tag: "Started", as, name }]))
 
 /** What the office page shows and does, at a Server or at an Agent. */
 export interface PageSource {

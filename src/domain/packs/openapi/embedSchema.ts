@@ -11,17 +11,9 @@ import {
 const maxSchemas = 10_000
 
 /** Identifiers and anchors: they mean something else, or nothing, inside a larger document. */
-const documentScopeKeywords: ReadonlySet<string> = new Set([
-  "$schema",
-  "$id",
-  "id",
-  "$anchor",
-  "$dynamicAnchor",
-  "$dynamicRef",
-  "$recursiveAnchor",
-  "$recursiveRef",
-  "$vocabulary"
-])
+const documentScopeKeywords: ReadonlySet<string> = new Set(
+  "$schema $id id $anchor $dynamicAnchor $dynamicRef $recursiveAnchor $recursiveRef $vocabulary".split(" ")
+)
 
 /** Copies a schema and redirects its references; undefined removes one. Data, such as defaults, stays unchanged. */
 const rewriteSchema = (schema: unknown, redirect: (reference: string) => string | undefined): JsonObject | boolean => {

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { formatSome, truncateQuote } from "../../errorMessage.ts"
-import { isJsonObject, type JsonObject } from "../../json.ts"
+import type { JsonObject } from "../../json.ts"
 import { unescapePointerSegment } from "../../schemas/jsonSchema.ts"
 import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
@@ -20,23 +20,22 @@ export interface KeywordIssue {
 /** Each item of a long list can cause a problem. */
 const maxProblems = 100
 
+const memberAt = (node: unknown, key: string | number): unknown =>
+  typeof node === "object" && node !== null && Object.hasOwn(node, key) ? Reflect.get(node, key) : undefined
+
 const toLocation = (keys: ReadonlyArray<string | number>, params: unknown): ReadonlyArray<string | number> => {
   let node = params
   return keys.map((key) => {
     const place = Array.isArray(node) && /^\d+$/.test(String(key)) ? Number(key) : key
-    node = Array.isArray(node) || isJsonObject(node) ? Reflect.get(node, place) : undefined
+    node = memberAt(node, place)
     return place
   })
 }
 
 const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boolean => {
-  if (keys.length === 0) return false
-  let node = params
-  for (const key of keys) {
-    if (typeof node !== "object" || node === null) return false
-    node = Object.hasOwn(node, key) ? Reflect.get(node, key) : undefined
-  }
-  return node === undefined
+  const parent = keys.slice(0, -1).reduce(memberAt, params)
+  const last = keys.at(-1)
+  return last !== undefined && typeof parent === "object" && parent !== null && memberAt(parent, last) === undefined
 }
 
 const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem =>
@@ -101,11 +100,6 @@ export const formatViolation = ({ keyword, message = "is invalid", params }: Key
   return keyword === "const" ? `${text}: ${truncateQuote(formatValue(allowedValue))}` : text
 }
 
-const formatMessage = (issue: KeywordIssue): string =>
-  issue.keyword === "additionalProperties" || issue.keyword === "unevaluatedProperties"
-    ? "unknown parameter"
-    : formatViolation(issue)
-
 /** Member that an issue refers to when its pointer leads to the parent object. */
 const memberNameOf = ({ params: { additionalProperty, missingProperty, unevaluatedProperty } }: KeywordIssue) =>
   [missingProperty, additionalProperty, unevaluatedProperty].filter((name) => typeof name === "string").slice(0, 1)
@@ -117,7 +111,7 @@ export const problemsFromKeywordIssues = (
   issues.slice(0, maxProblems).map((issue) => {
     const keys = issue.instancePath.split("/").slice(1).map(unescapePointerSegment)
     const path = toLocation([...keys, ...memberNameOf(issue)], params)
-    return typeof issue.params["missingProperty"] === "string"
-      ? missingParamProblem(path)
-      : paramsProblem(formatMessage(issue), path, errorCodeOf(issue))
+    if (typeof issue.params["missingProperty"] === "string") return missingParamProblem(path)
+    const code = errorCodeOf(issue)
+    return paramsProblem(code === "extra_forbidden" ? "unknown parameter" : formatViolation(issue), path, code)
   })

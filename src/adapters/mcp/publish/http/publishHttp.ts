@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Data, Effect, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
 import { crossOriginOf, isLoopbackHost } from "../../../http/hostAccess.ts"
-import { listen, makeHttpServer, listeningUrl } from "../../../http/httpServer.ts"
+import { cannot, listen, makeHttpServer, listeningUrl } from "../../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../../http/unreadResponses.ts"
 import { corsHeaders, type AccessPolicy, checkAccess, checkTokenOption } from "../../../auth/AccessPolicy.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
@@ -99,11 +99,7 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
       headers: corsHeaders(policy, request.headers)
     })
   })
-  const bound = yield* listen(
-    http,
-    { host, port },
-    (reason) => new PublishError({ message: `Cannot serve MCP on ${host}:${port}: ${reason}` })
-  )
+  const bound = yield* listen(http, { host, port }, cannot("serve MCP", PublishError))
   if (!isLoopbackHost(bound.address)) {
     yield* Effect.logWarning(
       token === "allowAll"
