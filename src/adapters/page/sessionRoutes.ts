@@ -10,9 +10,8 @@ import { makeDecoder } from "../../domain/validation.ts"
 import type { HttpReply } from "../http/messages.ts"
 import { type OperatorAccess, remoteAddressOf } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
-import { pageErrorReply, pageJsonReply } from "./pageReplies.ts"
+import { pageErrorReply, pageJsonReply, readJsonBody } from "./requestChecks.ts"
 import { type PageSessions, readSessionCookie, sessionCookie, sessionLifetime, type SignedIn } from "./PageSessions.ts"
-import { readJsonBody } from "./requestChecks.ts"
 import { operatorNameOf, type PageSource } from "../../application/shared/page/PageSource.ts"
 
 /** Clients without a session can send this much. Credentials are shorter. */

@@ -7,9 +7,8 @@ import type { PageMessage } from "../../domain/page/PageEvent.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import type { HttpReply } from "../http/messages.ts"
 import { remoteAddressOf } from "../http/operatorAccess.ts"
-import { pageHeaders, pageJsonReply } from "./pageReplies.ts"
+import { pageHeaders, pageJsonReply, readJsonBody } from "./requestChecks.ts"
 import type { SignedIn } from "./PageSessions.ts"
-import { readJsonBody } from "./requestChecks.ts"
 
 /** A client that has not read a message for this time is disconnected. */
 const readTimeout = Duration.seconds(60)

@@ -2,15 +2,20 @@ import type { ComponentType } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { approvalsOfOffice } from "../../domain/page/calls/openApprovals.ts"
 import { formatCount, formatDuration, formatNumberOf } from "../../domain/text/format.ts"
-import { officeHash, officesHash, officeViews } from "../../domain/page/route.ts"
-import { signOut } from "./connection/api.ts"
+import {
+  officeHash,
+  officesHash,
+  officeViews,
+  type OfficeRoute,
+  type OfficeViewName,
+  type PageRoute
+} from "../../domain/page/route.ts"
+import { signOut, useAction } from "./connection/api.ts"
 import { disconnect } from "./connection/connect.ts"
 import { clearInputs } from "./connection/storage.ts"
 import * as store from "./connection/store.ts"
-import { useAction } from "./connection/useReplies.ts"
-import type { OfficeRoute, OfficeViewName, PageRoute } from "../../domain/page/route.ts"
 import { SmallButton } from "./parts/controls.tsx"
-import { Sparkline } from "./parts/Sparkline.tsx"
+import { Sparkline } from "./parts/Table.tsx"
 import { Name } from "./parts/Text.tsx"
 import { truncate, visibleLine } from "./parts/visibleText.ts"
 import { ThemeSwitch } from "./ThemeSwitch.tsx"

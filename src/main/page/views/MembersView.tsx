@@ -5,11 +5,10 @@ import type { InspectedServer, Inspection } from "../../../domain/page/Inspectio
 import type { PageMember } from "../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../domain/page/PageState.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
-import { currentOffice, pageState, session } from "../connection/store.ts"
+import { currentOffice, pageState, session, useServerTime } from "../connection/store.ts"
 import { exampleCommand, Empty } from "../parts/missing.tsx"
 import { type Column, countColumn, Facts, State, Table } from "../parts/Table.tsx"
-import { LongText, Name } from "../parts/Text.tsx"
-import { formatDateTime, useServerTime } from "../parts/time.ts"
+import { LongText, Name, formatDateTime } from "../parts/Text.tsx"
 import { DisconnectButton, RoleTag } from "./OfficesView.tsx"
 
 const serverClasses: { readonly [State in InspectedServer["state"]]: string } = {

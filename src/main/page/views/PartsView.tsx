@@ -3,8 +3,7 @@ import type { InspectedFault, InspectedPart } from "../../../domain/page/Inspect
 import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { ComputerCards } from "../parts/missing.tsx"
 import { type Column, Table } from "../parts/Table.tsx"
-import { LongText, Name } from "../parts/Text.tsx"
-import { formatClock } from "../parts/time.ts"
+import { LongText, Name, formatClock } from "../parts/Text.tsx"
 import { InspectionOf } from "./MembersView.tsx"
 
 /** What a device or a pack offers is listed up to here. */

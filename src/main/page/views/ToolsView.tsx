@@ -6,7 +6,7 @@ import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.t
 import { computerKey } from "../../../domain/page/PageState.ts"
 import { formatServerNames } from "../../../domain/model/CallStatus.ts"
 import { pageState, replaceParameters } from "../connection/store.ts"
-import { type ComputerReplies, useComputerReplies } from "../connection/useReplies.ts"
+import { type ComputerReplies, useComputerReplies } from "../connection/api.ts"
 import { Empty, exampleCommand } from "../parts/missing.tsx"
 import { JsonText, LongText, Name } from "../parts/Text.tsx"
 import { truncate } from "../parts/visibleText.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { findJsonError, formatJsonError } from "../../../../src/domain/page/form/findJsonError.ts"
+import { findJsonError, formatJsonError } from "../../../../src/domain/page/form/formDraft.ts"
 
 const isJson = (text: string): boolean => {
   try {

@@ -1,7 +1,6 @@
 import { useMemo } from "preact/hooks"
 import type { ApprovalView } from "../../../../domain/approvals/ApprovalView.ts"
-import { LongText, Name } from "../../parts/Text.tsx"
-import { formatDateTime } from "../../parts/time.ts"
+import { LongText, Name, formatDateTime } from "../../parts/Text.tsx"
 import { diffLines, type DiffPart, groupDiff } from "../../../../domain/approvals/diffLines.ts"
 import { formatNumberOf } from "../../../../domain/text/format.ts"
 

@@ -13,8 +13,7 @@ import { openApprovals, pageState } from "../../connection/store.ts"
 import { Empty } from "../../parts/missing.tsx"
 import { ApprovalCard, canDecide, useSteady } from "./ApprovalCard.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
-import { Name } from "../../parts/Text.tsx"
-import { formatDateTime } from "../../parts/time.ts"
+import { Name, formatDateTime } from "../../parts/Text.tsx"
 
 const decisionColumns: ReadonlyArray<Column<DecidedCall>> = [
   {

@@ -2,8 +2,14 @@ import { useMemo, useState } from "preact/hooks"
 import { escapeLinesForTerminal } from "../../../../domain/text/escapeForTerminal.ts"
 import { parseJsonObject } from "../../../../domain/json.ts"
 import { copyAsCommand } from "../../../../domain/page/calls/copyAsCommand.ts"
-import { findJsonError, formatJsonError } from "../../../../domain/page/form/findJsonError.ts"
-import { type Draft, draftOfValue, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
+import {
+  findJsonError,
+  formatJsonError,
+  type Draft,
+  draftOfValue,
+  initialDraft,
+  valueOfDraft
+} from "../../../../domain/page/form/formDraft.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import type { OfficeRoute } from "../../../../domain/page/route.ts"
