@@ -56,10 +56,10 @@ interface SessionRequest {
   readonly session: SignedIn
 }
 
-/** Handles a request. Gives no reply after a stream, which it has ended. */
-export type SessionHandler = (
-  given: SessionRequest
-) => Effect.Effect<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope>
+/** A reply; none after a stream, which has ended. */
+export type Responding = Effect.Effect<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope>
+
+export type SessionHandler = (given: SessionRequest) => Responding
 
 const toEvent = (message: PageMessage): string => `data: ${JSON.stringify(message)}\n\n`
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJson } from "../../json.ts"
+import { isJsonObject, parseJson } from "../../json.ts"
 import type { FormField } from "../../schemas/schemaForm.ts"
 
 /** What is entered into a field. A value that does not fit its field is kept as JSON text. */
@@ -28,14 +28,11 @@ const isEqualJson = (one: unknown, other: unknown): boolean => JSON.stringify(on
 const isEnterableNumber = (value: unknown, integer: boolean): value is number =>
   typeof value === "number" && (!integer || Number.isInteger(value)) && !Object.is(value, -0)
 
-const groupDraft = (field: Extract<FormField, { readonly _tag: "Group" }>, value: JsonObject): Draft => {
-  const fields = new Map(field.members.map((member) => [member.name, member.field]))
-  const draftOf = ([name, member]: readonly [string, unknown]): readonly [string, Draft] => {
-    const own = fields.get(name)
-    return [name, own === undefined ? { _tag: "Json", text: formatValue(member) } : draftOfValue(own, member)]
-  }
-  return { _tag: "Group", members: new Map(Object.entries(value).map(draftOf)) }
-}
+type Group = Extract<FormField, { readonly _tag: "Group" }>
+
+/** The member of a group. A value may have others, which are JSON. */
+const memberNamed = ({ members }: Group, name: string): Group["members"][number] =>
+  members.find((member) => member.name === name) ?? { name, required: false, field: { _tag: "Json" } }
 
 const fittingDraft = (field: FormField, value: unknown): Draft | undefined => {
   switch (field._tag) {
@@ -50,7 +47,13 @@ const fittingDraft = (field: FormField, value: unknown): Draft | undefined => {
       return index < 0 ? undefined : { _tag: "Choice", index }
     }
     case "Group":
-      return isJsonObject(value) ? groupDraft(field, value) : undefined
+      if (!isJsonObject(value)) return undefined
+      return {
+        _tag: "Group",
+        members: new Map(
+          Object.entries(value).map(([name, member]) => [name, draftOfValue(memberNamed(field, name).field, member)])
+        )
+      }
     case "List":
       return Array.isArray(value)
         ? { _tag: "List", items: value.map((item: unknown) => draftOfValue(field.item, item)) }
@@ -120,21 +123,15 @@ const valueOfJson = (text: string, required: boolean, path: string): Outcome => 
   return error === undefined ? { value: parseJson(text), problems: [] } : problem(path, formatJsonError(error))
 }
 
-const valueOfGroup = (
-  field: Extract<FormField, { readonly _tag: "Group" }>,
-  members: ReadonlyMap<string, Draft>,
-  path: string
-): Outcome => {
-  const known = new Map(field.members.map((member) => [member.name, member]))
-  const names = [...new Set([...members.keys(), ...known.keys()])]
+const valueOfGroup = (group: Group, members: ReadonlyMap<string, Draft>, path: string): Outcome => {
+  const names = [...new Set([...members.keys(), ...group.members.map(({ name }) => name)])]
   const outcomes = names.map((name) => {
-    const member = known.get(name)
-    const draft = members.get(name) ?? absent
+    const { field, required } = memberNamed(group, name)
     const below = path === "" ? name : `${path}.${name}`
-    return [name, valueAt(member?.field ?? { _tag: "Json" }, draft, member?.required ?? false, below)] as const
+    return { name, ...valueAt(field, members.get(name) ?? absent, required, below) }
   })
-  const values = outcomes.flatMap(([name, { value }]) => (value === undefined ? [] : [[name, value] as const]))
-  return { value: Object.fromEntries(values), problems: outcomes.flatMap(([, { problems }]) => problems) }
+  const values = outcomes.filter(({ value }) => value !== undefined).map(({ name, value }) => [name, value])
+  return { value: Object.fromEntries(values), problems: outcomes.flatMap(({ problems }) => problems) }
 }
 
 const valueAt = (field: FormField, draft: Draft, required: boolean, path: string): Outcome => {

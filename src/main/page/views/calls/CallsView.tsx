@@ -6,7 +6,8 @@ import {
   describeFailure,
   describeStatus,
   durationOf,
-  phaseOf
+  phaseOf,
+  copyAsCommand
 } from "../../../../domain/page/calls/callPhase.ts"
 import { quoteForShell } from "../../../../domain/text/quoteForShell.ts"
 import { callsOfOffice, latencyOf } from "../../../../domain/page/calls/officeCalls.ts"
@@ -21,7 +22,6 @@ import { LongText, Name, formatClock, formatDateTime } from "../../parts/Text.ts
 import { visibleLine } from "../../parts/visibleText.ts"
 import { ListWithDetails } from "../../parts/VirtualList.tsx"
 import { CallTimeline } from "./CallTimeline.tsx"
-import { copyAsCommand } from "../../../../domain/page/calls/copyAsCommand.ts"
 import { type JsonObject, parseJsonObject } from "../../../../domain/json.ts"
 import { useReplies } from "../../connection/api.ts"
 import { CommandButton } from "../../parts/CommandButton.tsx"
@@ -35,19 +35,19 @@ const tick = 250
 
 const Phase = ({ of }: { readonly of: CallPhase }) => <span class={`dot phase phase-${of}`}>{of}</span>
 
-const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => {
-  return (
-    <>
-      <Phase of={phaseOf(call)} />
-      <span class="grow">
-        <Name of={call.tool ?? call.event} length={80} />{" "}
-        <span class="note">{<Name of={call.computer} length={40} />}</span>
+const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => (
+  <>
+    <Phase of={phaseOf(call)} />
+    <span class="grow">
+      <Name of={call.tool ?? call.event} length={80} />{" "}
+      <span class="note">
+        <Name of={call.computer} length={40} />
       </span>
-      <span class="note clock">{formatClock(call.startedAt)}</span>
-      <span class="number">{formatDuration(durationOf(call, now))}</span>
-    </>
-  )
-}
+    </span>
+    <span class="note clock">{formatClock(call.startedAt)}</span>
+    <span class="number">{formatDuration(durationOf(call, now))}</span>
+  </>
+)
 
 const Latency = ({ calls }: { readonly calls: ReadonlyArray<TrackedCall> }) => {
   const latency = useMemo(() => latencyOf(calls), [calls])

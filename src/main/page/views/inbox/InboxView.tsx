@@ -38,13 +38,6 @@ const decisionColumns: ReadonlyArray<Column<DecidedCall>> = [
 /** Approvals that are shown at once: each one fetches its arguments. */
 const maxCards = 20
 
-const SoundSwitch = () => (
-  <label>
-    <input type="checkbox" checked={isSoundOn.value} onChange={(event) => switchSound(event.currentTarget.checked)} />{" "}
-    Sound for new approvals
-  </label>
-)
-
 /** The calls of an office that wait for an approval, and the latest decisions. */
 export const InboxView = ({ address }: OfficeRoute) => {
   const state = pageState.value
@@ -62,7 +55,14 @@ export const InboxView = ({ address }: OfficeRoute) => {
           {`${formatNumberOf(open.length, "call")} ${open.length > 1 ? "wait" : "waits"} for an approval`}
           {open.some(({ approval }) => approval.isQuestion === true) && " or an answer"}
         </span>
-        <SoundSwitch />
+        <label>
+          <input
+            type="checkbox"
+            checked={isSoundOn.value}
+            onChange={(event) => switchSound(event.currentTarget.checked)}
+          />{" "}
+          Sound for new approvals
+        </label>
       </div>
       <div ref={list}>
         {cards.map((entry) => (
