@@ -7,7 +7,7 @@ import { makeOperatorAccess, type OperatorAccess } from "../http/operatorAccess.
 import type { AppSandbox } from "./appSandbox.ts"
 import { makePageAssets } from "./pageAssets.ts"
 import { pageErrorReply, pageHeaders, checkFormat, checkOrigin, hasCsrfToken, isCrossSite } from "./requestChecks.ts"
-import { officePagePath } from "../../domain/page/serverPages.ts"
+import { officePagePath } from "../../domain/page/route.ts"
 import { makePageSessions, readSessionCookie, makeSessionRoutes } from "./PageSessions.ts"
 import { makeWatchRoutes, type Responding, type SessionHandler } from "./watchRoutes.ts"
 

@@ -120,7 +120,7 @@ const valueOfNumber = (text: string, integer: boolean, required: boolean, path: 
 const valueOfJson = (text: string, required: boolean, path: string): Outcome => {
   if (text.trim() === "") return required ? problem(path, "must be a JSON value") : { problems: [] }
   const error = findJsonError(text)
-  return error === undefined ? { value: parseJson(text), problems: [] } : problem(path, formatJsonError(error))
+  return error === undefined ? { value: parseJson(text), problems: [] } : problem(path, error)
 }
 
 const valueOfGroup = (group: Group, members: ReadonlyMap<string, Draft>, path: string): Outcome => {
@@ -157,21 +157,14 @@ const valueAt = (field: FormField, draft: Draft, required: boolean, path: string
 /** The value of a draft of the whole form, and what must be changed before the call. */
 export const valueOfDraft = (field: FormField, draft: Draft): Outcome => valueAt(field, draft, true, "")
 
-/** The first error of a JSON text: what stands there, with line and column from 1. */
-export interface JsonError {
-  readonly line: number
-  readonly column: number
-  readonly expected: string
-}
-
 const literalToken = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 // oxlint-disable-next-line no-control-regex -- JSON forbids control characters in strings
 const stringToken = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y
 const whiteSpace = /[ \t\n\r]*/y
 
-const errorAt = (text: string, offset: number, expected: string): JsonError => {
+const errorAt = (text: string, offset: number, expected: string): string => {
   const before = text.slice(0, offset)
-  return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n"), expected }
+  return `line ${before.split("\n").length}, column ${offset - before.lastIndexOf("\n")}: expected ${expected}`
 }
 
 /** What may stand next, with the expectation that an error states. */
@@ -185,8 +178,11 @@ const expectations = {
   end: "the end of the text"
 }
 
-/** Finds the first error of a JSON text; `undefined` for valid JSON. Does not recurse: deep input is no problem. */
-export const findJsonError = (text: string): JsonError | undefined => {
+/**
+ * States the first error of a JSON text, with line and column from 1; `undefined` for valid JSON. Does not recurse: deep
+ * input is no problem.
+ */
+export const findJsonError = (text: string): string | undefined => {
   const open: Array<"{" | "["> = []
   let at = 0
   const take = (token: RegExp): boolean => {
@@ -225,7 +221,3 @@ export const findJsonError = (text: string): JsonError | undefined => {
     } else return errorAt(text, at, expectations[state])
   }
 }
-
-/** Formats an error for people. */
-export const formatJsonError = ({ column, expected, line }: JsonError): string =>
-  `line ${line}, column ${column}: expected ${expected}`

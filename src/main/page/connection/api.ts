@@ -2,7 +2,7 @@ import { isJsonObject, parseJson } from "../../../domain/json.ts"
 import type * as Page from "../../../domain/page/PageCommand.ts"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { PageCommandOf, PageCommandTag, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
-import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
+import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { currentOffice, versionOf } from "./store.ts"
 
 /** The folder of the page, which may be below the path of a proxy. */
@@ -167,18 +167,11 @@ export const useReplies = <T extends PageCommandTag>(
   return replies
 }
 
-/** The replies of the Computers of an office. */
-export interface ComputerReplies<R> {
-  readonly replies: ReadonlyArray<{ readonly computer: PageMember; readonly reply: R }>
-  readonly isLoading: boolean
-  readonly errors: ReadonlyArray<{ readonly computer: string; readonly error: PageError }>
-}
-
 /** Asks each Computer of an office, and again when its tools change. Computers announce changes of prompts as those of tools. */
 export const useComputerReplies = <T extends PageCommandTag>(
   address: OfficeAddress,
   commandOf: (computer: string) => PageCommandOf<T>
-): ComputerReplies<PageReplies[T]> => {
+) => {
   const { computers } = currentOffice(address)
   const replies = useReplies<T>(
     computers.map((computer) => ({

@@ -17,7 +17,7 @@ import { initialDraft, valueOfDraft } from "../../../domain/page/form/formDraft.
 import { formOfSchema } from "../../../domain/schemas/schemaForm.ts"
 import type { PageCommandOf, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
-import { ContentBlockView } from "../parts/ContentBlockView.tsx"
+import { ContentBlockView } from "../parts/Markdown.tsx"
 import { CopyButton } from "../parts/controls.tsx"
 import { SchemaForm } from "../parts/FormFields.tsx"
 import { Facts } from "../parts/Table.tsx"

@@ -4,7 +4,6 @@ import { parseJsonObject } from "../../../../domain/json.ts"
 import { copyAsCommand } from "../../../../domain/page/calls/callPhase.ts"
 import {
   findJsonError,
-  formatJsonError,
   type Draft,
   draftOfValue,
   initialDraft,
@@ -46,7 +45,6 @@ const useArguments = ({ key, tool }: PageTool) => {
     return stateOf(last === undefined ? initialDraft(form) : draftOfValue(form, last))
   })
   const params = parseJsonObject(state.text)
-  const error = findJsonError(state.text)
   return {
     form,
     ...state,
@@ -56,7 +54,7 @@ const useArguments = ({ key, tool }: PageTool) => {
       setState(({ draft }) => ({ draft: value === undefined ? draft : draftOfValue(form, value), text }))
     },
     params,
-    error: error ? formatJsonError(error) : params === undefined ? "the arguments are a JSON object" : undefined,
+    error: findJsonError(state.text) ?? (params === undefined ? "the arguments are a JSON object" : undefined),
     problems: valueOfDraft(form, state.draft).problems
   }
 }
