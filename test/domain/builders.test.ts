@@ -19,7 +19,7 @@ import {
   toServerUri,
   toSkillUri
 } from "../../src/domain/office/officeUris.ts"
-import { formatAppDomains, parseAppDomains } from "../../src/domain/page/apps/appDomains.ts"
+import { parseAppDomains } from "../../src/domain/page/apps/appDomains.ts"
 import { parseResultUri, toResultUri } from "../../src/domain/results/resultUris.ts"
 import { formatTaskId, parseTaskId } from "../../src/domain/office/taskIds.ts"
 import { parsePackage } from "../../src/domain/packs/npmPackages.ts"
@@ -416,7 +416,7 @@ describe("builder", () => {
       resourceDomains: origins,
       frameDomains: [...origins, 7]
     })
-    assert.deepStrictEqual(parseAppDomains(formatAppDomains(domains)), domains)
+    assert.deepStrictEqual(parseAppDomains(domains), domains)
   })
 
   it("has a property for every pair of names in the domain", () => {

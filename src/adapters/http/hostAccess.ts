@@ -7,62 +7,38 @@ import { BlockList, isIP } from "node:net"
  */
 export type AddressKind = "loopback" | "link-local" | "private" | "benchmark" | "reserved" | "public"
 
-const makeList = (ipv4: ReadonlyArray<string>, ipv6: ReadonlyArray<string>): BlockList => {
-  const list = new BlockList()
-  const add = (subnet: string, type: "ipv4" | "ipv6", offset = 0) => {
-    const [address = "", bits] = subnet.split("/")
-    list.addSubnet(address, Number(bits) + offset, type)
-  }
-  for (const subnet of ipv4) {
-    add(subnet, "ipv4")
-    // The same address behind a gateway from IPv6 to IPv4 (RFC 6052).
-    add(`64:ff9b::${subnet}`, "ipv6", 96)
-  }
-  for (const subnet of ipv6) add(subnet, "ipv6")
-  return list
+/** The special-purpose addresses of IANA (RFC 6890). */
+const subnets: { readonly [Kind in Exclude<AddressKind, "public">]: string } = {
+  loopback: "127.0.0.0/8 ::1/128",
+  "link-local": "169.254.0.0/16 fe80::/10",
+  private: "10.0.0.0/8 100.64.0.0/10 172.16.0.0/12 192.168.0.0/16 fc00::/7",
+  benchmark: "198.18.0.0/15",
+  reserved: [
+    "0.0.0.0/8 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4",
+    "::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 3fff::/20 5f00::/16 fec0::/10 ff00::/8"
+  ].join(" ")
 }
 
-/** The special-purpose addresses of IANA (RFC 6890). A list also matches IPv4 addresses that are mapped to IPv6. */
-const lists: ReadonlyArray<readonly [Exclude<AddressKind, "public">, BlockList]> = [
-  ["loopback", makeList(["127.0.0.0/8"], ["::1/128"])],
-  ["link-local", makeList(["169.254.0.0/16"], ["fe80::/10"])],
-  ["private", makeList(["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"], ["fc00::/7"])],
-  ["benchmark", makeList(["198.18.0.0/15"], [])],
-  [
-    "reserved",
-    makeList(
-      [
-        "0.0.0.0/8",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4"
-      ],
-      [
-        "::/96",
-        "64:ff9b:1::/48",
-        "100::/64",
-        "2001::/23",
-        "2001:db8::/32",
-        "2002::/16",
-        "3fff::/20",
-        "5f00::/16",
-        "fec0::/10",
-        "ff00::/8"
-      ]
-    )
-  ]
-]
+/** A list also matches IPv4 addresses that are mapped to IPv6. */
+const makeList = (kind: keyof typeof subnets) => {
+  const list = new BlockList()
+  for (const subnet of subnets[kind].split(" ")) {
+    const [address = "", bits] = subnet.split("/")
+    list.addSubnet(address, Number(bits), isIP(address) === 4 ? "ipv4" : "ipv6")
+    // The same address behind a gateway from IPv6 to IPv4 (RFC 6052).
+    if (isIP(address) === 4) list.addSubnet(`64:ff9b::${address}`, Number(bits) + 96, "ipv6")
+  }
+  return { kind, list }
+}
+
+const lists = (["loopback", "link-local", "private", "benchmark", "reserved"] as const).map(makeList)
 
 /** The kind of an IP address, with or without brackets; `undefined` for names. */
 export const addressKind = (host: string): AddressKind | undefined => {
   const [address = ""] = host.replace(/^\[(.*)\]$/, "$1").split("%")
   const version = isIP(address)
   if (version === 0) return undefined
-  return lists.find(([, list]) => list.check(address, version === 4 ? "ipv4" : "ipv6"))?.[0] ?? "public"
+  return lists.find(({ list }) => list.check(address, version === 4 ? "ipv4" : "ipv6"))?.kind ?? "public"
 }
 
 /**

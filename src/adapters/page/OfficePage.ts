@@ -1,17 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Effect, FiberSet, type Scope } from "effect"
+import { Effect, FiberSet } from "effect"
 import type { PageSource } from "../../application/shared/page/PageSource.ts"
-import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
-import { type HttpReply, responseClosed, sendReply } from "../http/messages.ts"
+import { errorCodes } from "../../domain/model/ProtocolError.ts"
+import { responseClosed, sendReply } from "../http/messages.ts"
 import { makeOperatorAccess, type OperatorAccess } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
 import { makePageAssets } from "./pageAssets.ts"
-import { pageErrorReply, pageHeaders } from "./pageReplies.ts"
-import { officePagePath } from "../../domain/page/serverPages.ts"
-import { makePageSessions, readSessionCookie } from "./PageSessions.ts"
-import { checkFormat, checkOrigin, hasCsrfToken, isCrossSite } from "./requestChecks.ts"
-import { makeSessionRoutes } from "./sessionRoutes.ts"
-import { makeWatchRoutes, type SessionHandler } from "./watchRoutes.ts"
+import { pageErrorReply, pageHeaders, checkFormat, checkOrigin, hasCsrfToken, isCrossSite } from "./requestChecks.ts"
+import { officePagePath } from "../../domain/page/route.ts"
+import { makePageSessions, readSessionCookie, makeSessionRoutes } from "./PageSessions.ts"
+import { makeWatchRoutes, type Responding, type SessionHandler } from "./watchRoutes.ts"
 
 /** Commands, calls and streams of a session in progress. */
 const maxRequestsPerSession = 64
@@ -26,9 +24,6 @@ export interface OfficePageOptions {
   /** The second origin, for apps; without it the page shows none. */
   readonly sandbox?: AppSandbox | undefined
 }
-
-/** A reply; none after a stream. */
-type Responding = Effect.Effect<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope>
 
 /** Handles a request by its method. */
 interface Route {

@@ -21,20 +21,10 @@ const timeouts = { headersTimeout: 5000, requestTimeout: 5000, connectionsChecki
 
 /** Devices and further powers that no app gets. */
 const permissionsPolicy = [
-  "camera",
-  "clipboard-read",
-  "clipboard-write",
-  "display-capture",
-  "fullscreen",
-  "geolocation",
-  "hid",
-  "microphone",
-  "midi",
-  "payment",
-  "publickey-credentials-get",
-  "serial",
-  "usb"
+  "camera clipboard-read clipboard-write display-capture fullscreen geolocation hid",
+  "microphone midi payment publickey-credentials-get serial usb"
 ]
+  .flatMap((features) => features.split(" "))
   .map((feature) => `${feature}=()`)
   .join(", ")
 

@@ -6,7 +6,7 @@ import { gzip } from "node:zlib"
 import { Effect } from "effect"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
 import type { HttpReply } from "../http/messages.ts"
-import { pageErrorReply } from "./pageReplies.ts"
+import { pageErrorReply } from "./requestChecks.ts"
 
 const indexName = "index.html"
 

@@ -7,9 +7,8 @@ import type { PageMessage } from "../../domain/page/PageEvent.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import type { HttpReply } from "../http/messages.ts"
 import { remoteAddressOf } from "../http/operatorAccess.ts"
-import { pageHeaders, pageJsonReply } from "./pageReplies.ts"
+import { pageHeaders, pageJsonReply, readJsonBody } from "./requestChecks.ts"
 import type { SignedIn } from "./PageSessions.ts"
-import { readJsonBody } from "./requestChecks.ts"
 
 /** A client that has not read a message for this time is disconnected. */
 const readTimeout = Duration.seconds(60)
@@ -57,10 +56,10 @@ interface SessionRequest {
   readonly session: SignedIn
 }
 
-/** Handles a request. Gives no reply after a stream, which it has ended. */
-export type SessionHandler = (
-  given: SessionRequest
-) => Effect.Effect<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope>
+/** A reply; none after a stream, which has ended. */
+export type Responding = Effect.Effect<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope>
+
+export type SessionHandler = (given: SessionRequest) => Responding
 
 const toEvent = (message: PageMessage): string => `data: ${JSON.stringify(message)}\n\n`
 

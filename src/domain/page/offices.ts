@@ -1,18 +1,6 @@
 import type { OfficeAddress, PageMember } from "./PageEvent.ts"
 import { type ActivitySecond, historySeconds, officeKey, type PageState } from "./PageState.ts"
 
-/** An office with its members and its activity. */
-export interface OfficeSummary extends OfficeAddress {
-  readonly agents: ReadonlyArray<PageMember>
-  readonly computers: ReadonlyArray<PageMember>
-  /** Calls in the last full second. */
-  readonly callsPerSecond: number
-  /** Failed calls of the last minute. */
-  readonly failed: number
-  /** Calls in each of the last {@link historySeconds} seconds, the oldest first. */
-  readonly history: ReadonlyArray<number>
-}
-
 const byText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
 const byName = (one: PageMember, other: PageMember): number => byText(one.name, other.name)
@@ -27,22 +15,27 @@ const historyOf = (seconds: ReadonlyArray<ActivitySecond>, latest: number): Read
   return history
 }
 
-const summarize = (address: OfficeAddress, members: ReadonlyArray<PageMember>, state: PageState): OfficeSummary => {
-  const seconds = state.activity.get(officeKey(address)) ?? []
+const summarize = ({ line, office }: OfficeAddress, members: ReadonlyArray<PageMember>, state: PageState) => {
   const latest = Math.floor(state.at / 1000)
+  const seconds = state.activity.get(officeKey({ line, office })) ?? []
   const recent = seconds.filter(({ second }) => second > latest - historySeconds)
   const sorted = members.toSorted(byName)
   return {
-    line: address.line,
-    office: address.office,
+    line,
+    office,
     agents: sorted.filter(({ role }) => role === "agent"),
     computers: sorted.filter(({ role }) => role === "computer"),
-    // The Server reports a second after its end.
+    /** Calls in the last full second, which the Server reports after its end. */
     callsPerSecond: recent.findLast(({ second }) => second >= latest - 1)?.calls ?? 0,
+    /** Failed calls of the last minute. */
     failed: recent.reduce((sum, { failed }) => sum + failed, 0),
+    /** Calls in each of the last {@link historySeconds} seconds, the oldest first. */
     history: historyOf(recent, latest)
   }
 }
+
+/** An office with its members and its activity. */
+export type OfficeSummary = ReturnType<typeof summarize>
 
 /** All offices that have members, by id and line. */
 export const listOffices = (state: PageState): ReadonlyArray<OfficeSummary> =>

@@ -1,25 +1,6 @@
 import { asObject, type JsonObject, objectsIn, stringOrEmpty } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 
-/** A prompt of an MCP server. */
-export interface ServerPrompt {
-  /** The identity of the MCP server in the office. */
-  readonly server: string
-  readonly name: string
-  readonly title: string
-  readonly description: string
-  /** The schema of its arguments, which are texts. */
-  readonly argumentsSchema: JsonObject
-  /** The MCP server completes arguments. */
-  readonly hasCompletions: boolean
-}
-
-/** A message of a prompt; its content is a block as those of results. */
-export interface PromptMessage {
-  readonly role: string
-  readonly content: JsonObject
-}
-
 /** Suggested values of an argument. A server may name 100; others are left out. */
 const maxCompletions = 100
 
@@ -35,24 +16,32 @@ const schemaOf = (listed: unknown): JsonObject => {
 }
 
 /** The prompts in the list of MCP servers that a Computer gives. Entries without a name are left out. */
-export const promptsIn = (list: JsonObject): ReadonlyArray<ServerPrompt> =>
+export const promptsIn = (list: JsonObject) =>
   objectsIn(list["servers"]).flatMap(({ completions, id, prompts }) =>
     objectsIn(prompts).flatMap(({ arguments: listed, description, name, title }) => {
       if (typeof name !== "string") return []
       return {
+        /** The identity of the MCP server in the office. */
         server: stringOrEmpty(id),
         name,
         title: stringOrEmpty(title),
         description: stringOrEmpty(description),
+        /** The schema of its arguments, which are texts. */
         argumentsSchema: schemaOf(listed),
+        /** The MCP server completes arguments. */
         hasCompletions: completions === true
       }
     })
   )
 
-/** The messages in the result of `prompts/get`. */
-export const messagesIn = ({ messages }: JsonObject): ReadonlyArray<PromptMessage> =>
+/** A prompt of an MCP server. */
+export type ServerPrompt = ReturnType<typeof promptsIn>[number]
+
+/** The messages in the result of `prompts/get`; the content of each is a block as those of results. */
+export const messagesIn = ({ messages }: JsonObject) =>
   objectsIn(messages).map(({ content, role }) => ({ role: stringOrEmpty(role), content: asObject(content) }))
+
+export type PromptMessage = ReturnType<typeof messagesIn>[number]
 
 /** The values in the result of `completion/complete`. */
 export const completionsIn = ({ completion }: JsonObject): ReadonlyArray<string> => {

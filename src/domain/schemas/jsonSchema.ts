@@ -1,32 +1,19 @@
 import { asObject, isJsonObject, type JsonObject } from "../json.ts"
 
+const keywords = (...lines: ReadonlyArray<string>): ReadonlySet<string> =>
+  new Set(lines.flatMap((line) => line.split(" ")))
+
 /** The keywords of JSON Schema whose value is one schema. */
-export const singleSchemaKeywords: ReadonlySet<string> = new Set([
-  "additionalItems",
-  "additionalProperties",
-  "contains",
-  "contentSchema",
-  "else",
-  "if",
-  "items",
-  "not",
-  "propertyNames",
-  "then",
-  "unevaluatedItems",
-  "unevaluatedProperties"
-])
+export const singleSchemaKeywords = keywords(
+  "additionalItems additionalProperties contains contentSchema else if items",
+  "not propertyNames then unevaluatedItems unevaluatedProperties"
+)
 
 /** Those whose value is a list of schemas. */
-export const schemaListKeywords: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
+export const schemaListKeywords = keywords("allOf anyOf oneOf prefixItems")
 
 /** Those whose value is a map of schemas. */
-export const schemaMapKeywords: ReadonlySet<string> = new Set([
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-  "patternProperties",
-  "properties"
-])
+export const schemaMapKeywords = keywords("$defs definitions dependentSchemas patternProperties properties")
 
 const maxSubschemas = 64
 

@@ -5,7 +5,7 @@ import { authenticateOperatorByToken } from "../../adapters/auth/CredentialSchem
 import { publishHttp } from "../../adapters/mcp/publish/http/publishHttp.ts"
 import { serveAppSandbox } from "../../adapters/page/appSandbox.ts"
 import { makeOfficePage } from "../../adapters/page/OfficePage.ts"
-import { officePagePath } from "../../domain/page/serverPages.ts"
+import { officePagePath } from "../../domain/page/route.ts"
 import { builtPage } from "../layers/transportLayer.ts"
 import type { McpSession } from "../../application/ports/McpSession.ts"
 import { printLine } from "./output/print.ts"

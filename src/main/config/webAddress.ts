@@ -1,4 +1,4 @@
-import { officePagePath, serverPagePaths } from "../../domain/page/serverPages.ts"
+import { officePagePath, serverPagePaths } from "../../domain/page/route.ts"
 
 /** The form of a URL in error messages. */
 export const expectedUrl = "a URL with its scheme, like http://127.0.0.1:7070 or https://[2001:db8::1]"

@@ -1,26 +1,29 @@
 import type { ComponentType } from "preact"
-import { useEffect, useRef } from "preact/hooks"
+import { useEffect, useRef, useLayoutEffect } from "preact/hooks"
 import { approvalsOfOffice } from "../../domain/page/calls/openApprovals.ts"
 import { formatCount, formatDuration, formatNumberOf } from "../../domain/text/format.ts"
-import { officeHash, officesHash, officeViews } from "../../domain/page/route.ts"
-import { signOut } from "./connection/api.ts"
+import {
+  officeHash,
+  officesHash,
+  officeViews,
+  type OfficeRoute,
+  type OfficeViewName,
+  type PageRoute
+} from "../../domain/page/route.ts"
+import { signOut, useAction } from "./connection/api.ts"
 import { disconnect } from "./connection/connect.ts"
-import { clearInputs } from "./connection/storage.ts"
+import { clearInputs, useSetting } from "./connection/storage.ts"
 import * as store from "./connection/store.ts"
-import { useAction } from "./connection/useReplies.ts"
-import type { OfficeRoute, OfficeViewName, PageRoute } from "../../domain/page/route.ts"
-import { SmallButton } from "./parts/controls.tsx"
-import { Sparkline } from "./parts/Sparkline.tsx"
+import { SmallButton, Select } from "./parts/controls.tsx"
+import { Sparkline } from "./parts/Table.tsx"
 import { Name } from "./parts/Text.tsx"
 import { truncate, visibleLine } from "./parts/visibleText.ts"
-import { ThemeSwitch } from "./ThemeSwitch.tsx"
 import { CallsView } from "./views/calls/CallsView.tsx"
 import { DesktopView } from "./views/DesktopView.tsx"
 import { DocumentsView } from "./views/DocumentsView.tsx"
 import { InboxView } from "./views/inbox/InboxView.tsx"
-import { MembersView } from "./views/MembersView.tsx"
+import { MembersView, PartsView } from "./views/MembersView.tsx"
 import { OfficesView } from "./views/OfficesView.tsx"
-import { PartsView } from "./views/PartsView.tsx"
 import { PromptsView } from "./views/PromptsView.tsx"
 import { SignIn } from "./views/SignIn.tsx"
 import { ToolsView } from "./views/ToolsView.tsx"
@@ -93,6 +96,26 @@ const SignOutButton = () => {
         {error && visibleLine(error.message)}
       </span>
     </>
+  )
+}
+
+const themes = ["system", "light", "dark"] as const
+
+/** Chooses the colours of the whole page, and keeps the choice; `system` follows the preference of the browser. */
+const ThemeSwitch = () => {
+  const [stored, choose] = useSetting("a2c.theme")
+  const theme = themes.find((one) => one === stored) ?? "system"
+  useLayoutEffect(() => void (document.documentElement.dataset["theme"] = theme), [theme])
+  return (
+    <label>
+      <span class="theme-label">Colours</span>{" "}
+      <Select
+        attributes={{ class: "small" }}
+        value={theme}
+        options={themes.map((one) => [one, one])}
+        onSelect={choose}
+      />
+    </label>
   )
 }
 

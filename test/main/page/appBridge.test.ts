@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "../../../src/domain/json.ts"
+import { parseAppDomains } from "../../../src/domain/page/apps/appDomains.ts"
 import { makeAppBridge } from "../../../src/main/page/views/apps/appBridge.ts"
 
 /** A bridge whose clock stands still, and what it does. */
@@ -16,11 +17,9 @@ const makeFixture = (
   const bridge = makeAppBridge(
     {
       app: { tools: new Map([["refresh", "desk_refresh"]]), toComputerUri: (uri) => `at ${uri}` },
-      html: "<p>",
+      content: { html: "<p>", domains: parseAppDomains({}) },
       context: { theme: "dark" },
-      csp: {},
-      params: { a: 1 },
-      result: { content: [] },
+      call: { params: { a: 1 }, result: { content: [] } },
       send: (message) => void sent.push(message),
       callTool: (tool, params) => {
         called.push([tool, params])

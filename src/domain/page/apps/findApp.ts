@@ -2,17 +2,6 @@ import { asObject, asString, type JsonObject, objectsIn, stringOrEmpty } from ".
 import { appCallOf, appMimeType, appScheme, appUriOf, isAppUri, isCallableByApps } from "../../tools/appTools.ts"
 import { type AppDomains, parseAppDomains } from "./appDomains.ts"
 
-/** The app of a tool, and what it may use. */
-export interface ToolApp {
-  /** The identity of its MCP server at the Computer. */
-  readonly server: string
-  readonly uri: string
-  /** The names at the Computer of the tools that it may call, by their names at its MCP server. */
-  readonly tools: ReadonlyMap<string, string>
-  /** What the Computer calls a resource that the app names. */
-  readonly toComputerUri: (uri: string) => string
-}
-
 const metaOf = (listed: JsonObject): JsonObject => asObject(asObject(listed["details"])["_meta"])
 
 const isSamePath = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): boolean =>
@@ -42,7 +31,7 @@ const namedTools = (tools: ReadonlyArray<JsonObject>): ReadonlyMap<string, strin
 }
 
 /** Finds the app of a tool in the list of MCP servers that a Computer gives. */
-export const findApp = (list: JsonObject, toolName: string): ToolApp | undefined => {
+export const findApp = (list: JsonObject, toolName: string) => {
   for (const server of objectsIn(list["servers"])) {
     const tools = objectsIn(server["tools"])
     const tool = tools.find(({ name }) => name === toolName)
@@ -55,14 +44,20 @@ export const findApp = (list: JsonObject, toolName: string): ToolApp | undefined
       return isCallableByApps(otherMeta) && isSamePath(appCallOf(otherMeta)?.server ?? [], path)
     })
     return {
+      /** The identity of its MCP server at the Computer. */
       server: stringOrEmpty(server["id"]),
       uri,
+      /** The names at the Computer of the tools that it may call, by their names at its MCP server. */
       tools: namedTools(callable),
+      /** What the Computer calls a resource that the app names. */
       toComputerUri: makeToComputerUri(uri, path.length)
     }
   }
   return undefined
 }
+
+/** The app of a tool, and what it may use. */
+export type ToolApp = NonNullable<ReturnType<typeof findApp>>
 
 /** The HTML of an app, and what it may reach. */
 export interface AppContent {

@@ -1,14 +1,7 @@
-import { type CallPhase, durationOf } from "./callPhase.ts"
+import { durationOf } from "./callPhase.ts"
 import type { OfficeAddress } from "../PageEvent.ts"
 import type { PageState, TrackedCall } from "../PageState.ts"
 import type { ComputerName } from "../../model/ids.ts"
-
-/** Calls of one Computer that overlap in time stand in several rows. */
-export interface CallLane {
-  readonly computer: ComputerName
-  readonly calls: ReadonlyArray<{ readonly entry: TrackedCall; readonly row: number }>
-  readonly rows: number
-}
 
 /** The largest number of rows of a lane; further calls share the last one. */
 export const maxLaneRows = 6
@@ -19,7 +12,8 @@ export const callsOfOffice = (state: PageState, { line, office }: OfficeAddress)
     .filter(({ call }) => call.office === office && call.line === line)
     .toSorted((one, other) => other.call.startedAt - one.call.startedAt)
 
-const arrangeLane = (computer: ComputerName, entries: ReadonlyArray<TrackedCall>): CallLane => {
+/** Calls of one Computer that overlap in time stand in several rows. */
+const arrangeLane = (computer: ComputerName, entries: ReadonlyArray<TrackedCall>) => {
   /** The end of the last call of each row. */
   const ends: Array<number> = []
   const calls = entries
@@ -44,6 +38,8 @@ export const arrangeLanes = (
     .map((computer) => arrangeLane(computer, byComputer.get(computer) ?? []))
 }
 
+export type CallLane = ReturnType<typeof arrangeLane>
+
 /** The calls that run at some time from `from` to `to`. */
 export const callsBetween = (
   entries: ReadonlyArray<TrackedCall>,
@@ -51,15 +47,11 @@ export const callsBetween = (
   to: number
 ): ReadonlyArray<TrackedCall> => entries.filter(({ call }) => call.startedAt <= to && (call.endedAt ?? to) >= from)
 
-/** A part of a bar of the timeline; times in milliseconds of the epoch. */
-export interface CallSegment {
-  readonly phase: CallPhase
-  readonly from: number
-  readonly to: number
-}
-
-/** The phases of a call as adjacent segments. The outcome takes the place of the phase in which the tool ran. */
-export const segmentsOf = ({ call, phases }: TrackedCall, now: number): ReadonlyArray<CallSegment> => {
+/**
+ * The phases of a call as adjacent segments, with times in milliseconds of the epoch. The outcome takes the place of the phase in
+ * which the tool ran.
+ */
+export const segmentsOf = ({ call, phases }: TrackedCall, now: number) => {
   const end = Math.max(call.startedAt, call.endedAt ?? now)
   const segments = phases.map(({ at, phase }, index) => ({
     phase,
@@ -77,9 +69,7 @@ export const percentile = (values: ReadonlyArray<number>, share: number): number
   values.toSorted((one, other) => one - other)[Math.max(0, Math.ceil(values.length * share) - 1)]
 
 /** Percentiles of the durations of the ended calls in milliseconds; missing without such calls. */
-export const latencyOf = (
-  entries: ReadonlyArray<TrackedCall>
-): { readonly p50: number; readonly p99: number } | undefined => {
+export const latencyOf = (entries: ReadonlyArray<TrackedCall>) => {
   const durations = entries.flatMap(({ call }) => (call.endedAt === undefined ? [] : [durationOf(call, call.endedAt)]))
   const p50 = percentile(durations, 0.5)
   const p99 = percentile(durations, 0.99)

@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject, parseJson } from "../../json.ts"
-import { findJsonError, formatJsonError } from "./findJsonError.ts"
+import { isJsonObject, parseJson } from "../../json.ts"
 import type { FormField } from "../../schemas/schemaForm.ts"
 
 /** What is entered into a field. A value that does not fit its field is kept as JSON text. */
@@ -29,14 +28,11 @@ const isEqualJson = (one: unknown, other: unknown): boolean => JSON.stringify(on
 const isEnterableNumber = (value: unknown, integer: boolean): value is number =>
   typeof value === "number" && (!integer || Number.isInteger(value)) && !Object.is(value, -0)
 
-const groupDraft = (field: Extract<FormField, { readonly _tag: "Group" }>, value: JsonObject): Draft => {
-  const fields = new Map(field.members.map((member) => [member.name, member.field]))
-  const draftOf = ([name, member]: readonly [string, unknown]): readonly [string, Draft] => {
-    const own = fields.get(name)
-    return [name, own === undefined ? { _tag: "Json", text: formatValue(member) } : draftOfValue(own, member)]
-  }
-  return { _tag: "Group", members: new Map(Object.entries(value).map(draftOf)) }
-}
+type Group = Extract<FormField, { readonly _tag: "Group" }>
+
+/** The member of a group. A value may have others, which are JSON. */
+const memberNamed = ({ members }: Group, name: string): Group["members"][number] =>
+  members.find((member) => member.name === name) ?? { name, required: false, field: { _tag: "Json" } }
 
 const fittingDraft = (field: FormField, value: unknown): Draft | undefined => {
   switch (field._tag) {
@@ -51,7 +47,13 @@ const fittingDraft = (field: FormField, value: unknown): Draft | undefined => {
       return index < 0 ? undefined : { _tag: "Choice", index }
     }
     case "Group":
-      return isJsonObject(value) ? groupDraft(field, value) : undefined
+      if (!isJsonObject(value)) return undefined
+      return {
+        _tag: "Group",
+        members: new Map(
+          Object.entries(value).map(([name, member]) => [name, draftOfValue(memberNamed(field, name).field, member)])
+        )
+      }
     case "List":
       return Array.isArray(value)
         ? { _tag: "List", items: value.map((item: unknown) => draftOfValue(field.item, item)) }
@@ -118,24 +120,18 @@ const valueOfNumber = (text: string, integer: boolean, required: boolean, path: 
 const valueOfJson = (text: string, required: boolean, path: string): Outcome => {
   if (text.trim() === "") return required ? problem(path, "must be a JSON value") : { problems: [] }
   const error = findJsonError(text)
-  return error === undefined ? { value: parseJson(text), problems: [] } : problem(path, formatJsonError(error))
+  return error === undefined ? { value: parseJson(text), problems: [] } : problem(path, error)
 }
 
-const valueOfGroup = (
-  field: Extract<FormField, { readonly _tag: "Group" }>,
-  members: ReadonlyMap<string, Draft>,
-  path: string
-): Outcome => {
-  const known = new Map(field.members.map((member) => [member.name, member]))
-  const names = [...new Set([...members.keys(), ...known.keys()])]
+const valueOfGroup = (group: Group, members: ReadonlyMap<string, Draft>, path: string): Outcome => {
+  const names = [...new Set([...members.keys(), ...group.members.map(({ name }) => name)])]
   const outcomes = names.map((name) => {
-    const member = known.get(name)
-    const draft = members.get(name) ?? absent
+    const { field, required } = memberNamed(group, name)
     const below = path === "" ? name : `${path}.${name}`
-    return [name, valueAt(member?.field ?? { _tag: "Json" }, draft, member?.required ?? false, below)] as const
+    return { name, ...valueAt(field, members.get(name) ?? absent, required, below) }
   })
-  const values = outcomes.flatMap(([name, { value }]) => (value === undefined ? [] : [[name, value] as const]))
-  return { value: Object.fromEntries(values), problems: outcomes.flatMap(([, { problems }]) => problems) }
+  const values = outcomes.filter(({ value }) => value !== undefined).map(({ name, value }) => [name, value])
+  return { value: Object.fromEntries(values), problems: outcomes.flatMap(({ problems }) => problems) }
 }
 
 const valueAt = (field: FormField, draft: Draft, required: boolean, path: string): Outcome => {
@@ -160,3 +156,68 @@ const valueAt = (field: FormField, draft: Draft, required: boolean, path: string
 
 /** The value of a draft of the whole form, and what must be changed before the call. */
 export const valueOfDraft = (field: FormField, draft: Draft): Outcome => valueAt(field, draft, true, "")
+
+const literalToken = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+// oxlint-disable-next-line no-control-regex -- JSON forbids control characters in strings
+const stringToken = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y
+const whiteSpace = /[ \t\n\r]*/y
+
+const errorAt = (text: string, offset: number, expected: string): string => {
+  const before = text.slice(0, offset)
+  return `line ${before.split("\n").length}, column ${offset - before.lastIndexOf("\n")}: expected ${expected}`
+}
+
+/** What may stand next, with the expectation that an error states. */
+const expectations = {
+  value: "a value",
+  firstItem: "a value or ]",
+  name: 'a name in "double quotes"',
+  firstName: 'a name in "double quotes" or }',
+  colon: "a colon",
+  comma: "a comma, or the closing bracket",
+  end: "the end of the text"
+}
+
+/**
+ * States the first error of a JSON text, with line and column from 1; `undefined` for valid JSON. Does not recurse: deep
+ * input is no problem.
+ */
+export const findJsonError = (text: string): string | undefined => {
+  const open: Array<"{" | "["> = []
+  let at = 0
+  const take = (token: RegExp): boolean => {
+    token.lastIndex = at
+    const length = token.exec(text)?.[0].length
+    at += length ?? 0
+    return length !== undefined
+  }
+  const afterValue = (): keyof typeof expectations => (open.length === 0 ? "end" : "comma")
+  let state: keyof typeof expectations = "value"
+  while (true) {
+    take(whiteSpace)
+    const character = text[at]
+    if (character === undefined && state === "end") return undefined
+    const closes: boolean =
+      (character === "]" && open.at(-1) === "[" && (state === "comma" || state === "firstItem")) ||
+      (character === "}" && open.at(-1) === "{" && (state === "comma" || state === "firstName"))
+    if (closes) {
+      open.pop()
+      at += 1
+      state = afterValue()
+    } else if (state === "value" || state === "firstItem") {
+      if (character === "{" || character === "[") {
+        open.push(character)
+        at += 1
+        state = character === "{" ? "firstName" : "firstItem"
+      } else if (take(stringToken) || take(literalToken)) state = afterValue()
+      else return errorAt(text, at, expectations[state])
+    } else if ((state === "name" || state === "firstName") && take(stringToken)) state = "colon"
+    else if (state === "colon" && character === ":") {
+      at += 1
+      state = "value"
+    } else if (state === "comma" && character === ",") {
+      at += 1
+      state = open.at(-1) === "{" ? "name" : "value"
+    } else return errorAt(text, at, expectations[state])
+  }
+}

@@ -1,7 +1,7 @@
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import { AuditLog } from "../../../application/ports/AuditLog.ts"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
-import { officePagePath } from "../../../domain/page/serverPages.ts"
+import { officePagePath } from "../../../domain/page/route.ts"
 import { collectAfterFrees, releaseMemoryAfterLoads, tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"

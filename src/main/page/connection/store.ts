@@ -1,4 +1,5 @@
 import { computed, signal } from "@preact/signals"
+import { useEffect, useState } from "preact/hooks"
 import { findOpenApprovals } from "../../../domain/page/calls/openApprovals.ts"
 import type { PageSession } from "../../../domain/page/PageCommand.ts"
 import { applyMessage, initialState, type PageState, partKey } from "../../../domain/page/PageState.ts"
@@ -54,6 +55,16 @@ let receivedAt = performance.now()
 
 /** The time of the Server in milliseconds of the epoch. */
 export const serverNow = (): number => pageState.peek().at + performance.now() - receivedAt
+
+/** The time of the Server, renewed at an interval in milliseconds. */
+export const useServerTime = (interval: number): number => {
+  const [now, setNow] = useState(serverNow)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(serverNow()), interval)
+    return () => clearInterval(timer)
+  }, [interval])
+  return now
+}
 
 /** Messages that wait for the next frame. More than these are applied at once. */
 const maxPendingMessages = 200

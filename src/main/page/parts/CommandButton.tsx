@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useRef, useState } from "preact/hooks"
 import type { PageCommand } from "../../../domain/page/PageCommand.ts"
-import { sendCommand } from "../connection/api.ts"
-import { useAction } from "../connection/useReplies.ts"
+import { sendCommand, useAction } from "../connection/api.ts"
 import { SmallButton } from "./controls.tsx"
 import { visibleLine } from "./visibleText.ts"
 

@@ -1,8 +1,9 @@
 import { type ComponentChildren, h, type JSX } from "preact"
 import { lexer, type MarkedToken, type Token } from "marked"
 import { useMemo } from "preact/hooks"
-import { LongText } from "./Text.tsx"
+import { LongText, JsonText, Name } from "./Text.tsx"
 import { visibleLine, visibleText } from "./visibleText.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 
 /** Longer texts are shown as text: the time of the parser may grow with the square of the length. */
 const maxMarkdownLength = 32_000
@@ -14,7 +15,7 @@ const maxDepth = 16
 const linkPattern = /^(?:https?:\/\/|mailto:)/i
 
 /** Images are only shown when the text contains them: a remote one would tell its Server that it is read. */
-export const dataImagePattern = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[a-z\d+/=]+$/i
+const dataImagePattern = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[a-z\d+/=]+$/i
 
 const Raw = ({ text }: { readonly text: string }) => <bdi>{visibleText(text)}</bdi>
 
@@ -131,4 +132,42 @@ const parseMarkdown = (text: string): ReadonlyArray<Token> | undefined => {
 export const Markdown = ({ text }: { readonly text: string }) => {
   const tokens = useMemo(() => parseMarkdown(text), [text])
   return tokens === undefined ? <LongText text={text} /> : <div class="markdown">{renderTokens(tokens, 0)}</div>
+}
+
+const ImageBlock = ({ block }: { readonly block: JsonObject }) => {
+  const address = `data:${stringOrEmpty(block["mimeType"])};base64,${stringOrEmpty(block["data"])}`
+  return dataImagePattern.test(address) ? (
+    <img src={address} alt="image of the MCP server" />
+  ) : (
+    <p class="note">
+      an image of the type <Name of={stringOrEmpty(block["mimeType"])} />
+    </p>
+  )
+}
+
+/** A block of a result or of a message: text, an image, a resource; others as JSON. */
+export const ContentBlockView = ({ block }: { readonly block: JsonObject }) => {
+  switch (block["type"]) {
+    case "text":
+      return <LongText text={stringOrEmpty(block["text"])} code />
+    case "image":
+      return <ImageBlock block={block} />
+    case "resource_link":
+    case "resource": {
+      const { name, text, uri } = { ...block, ...asObject(block["resource"]) }
+      return (
+        <div>
+          <p>
+            <span class="tag">resource</span> <Name of={stringOrEmpty(name)} />{" "}
+            <code>
+              <Name of={stringOrEmpty(uri)} length={1_000} />
+            </code>
+          </p>
+          {typeof text === "string" && <LongText text={text} code />}
+        </div>
+      )
+    }
+    default:
+      return <JsonText value={block} />
+  }
 }

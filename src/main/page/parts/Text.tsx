@@ -49,3 +49,16 @@ export const JsonText = ({ value }: { readonly value: unknown }) => {
   const text = useMemo(() => JSON.stringify(value, null, 2) ?? "null", [value])
   return <LongText text={text} code />
 }
+
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23"
+})
+const dateAndClock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" })
+
+/** The time of the day in the language of the browser. */
+export const formatClock = (at: number): string => clock.format(at)
+
+export const formatDateTime = (at: number): string => dateAndClock.format(at)

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from "preact"
 import type { PageError } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
 import { currentOffice } from "../connection/store.ts"
-import type { Fetched } from "../connection/useReplies.ts"
+import type { Fetched } from "../connection/api.ts"
 import { Name } from "./Text.tsx"
 import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
 

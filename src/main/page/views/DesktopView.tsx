@@ -4,7 +4,7 @@ import { changedWindows, isFullscreenUri, parseDesktop, type ShownWindow } from 
 import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { currentOffice, versionOf } from "../connection/store.ts"
 import { useSetting } from "../connection/storage.ts"
-import { useReplies } from "../connection/useReplies.ts"
+import { useReplies } from "../connection/api.ts"
 import { ComputerCards, ReplyView } from "../parts/missing.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { LongText, Name } from "../parts/Text.tsx"

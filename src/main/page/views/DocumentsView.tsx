@@ -5,11 +5,10 @@ import { formatCount, formatNumberOf } from "../../../domain/text/format.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { replaceParameters, versionOf } from "../connection/store.ts"
-import { useReplies } from "../connection/useReplies.ts"
+import { useReplies } from "../connection/api.ts"
 import { ComputerCards, ReplyView } from "../parts/missing.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
-import { LongText, Name } from "../parts/Text.tsx"
-import { formatDateTime } from "../parts/time.ts"
+import { LongText, Name, formatDateTime } from "../parts/Text.tsx"
 
 /** Documents that a Computer lists in one reply, as the protocol has it by default. */
 const pageSize = 20

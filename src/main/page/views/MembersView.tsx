@@ -1,15 +1,14 @@
 import type { JSX } from "preact"
 import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
 import { formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
-import type { InspectedServer, Inspection } from "../../../domain/page/Inspection.ts"
+import type { InspectedServer, Inspection, InspectedFault, InspectedPart } from "../../../domain/page/Inspection.ts"
 import type { PageMember } from "../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../domain/page/PageState.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
-import { currentOffice, pageState, session } from "../connection/store.ts"
-import { exampleCommand, Empty } from "../parts/missing.tsx"
+import { currentOffice, pageState, session, useServerTime } from "../connection/store.ts"
+import { exampleCommand, Empty, ComputerCards } from "../parts/missing.tsx"
 import { type Column, countColumn, Facts, State, Table } from "../parts/Table.tsx"
-import { LongText, Name } from "../parts/Text.tsx"
-import { formatDateTime, useServerTime } from "../parts/time.ts"
+import { LongText, Name, formatDateTime, formatClock } from "../parts/Text.tsx"
 import { DisconnectButton, RoleTag } from "./OfficesView.tsx"
 
 const serverClasses: { readonly [State in InspectedServer["state"]]: string } = {
@@ -60,7 +59,7 @@ interface InspectionOfProps {
 }
 
 /** The inspection of a Computer, or the reason why it is missing. */
-export const InspectionOf = ({ children, member }: InspectionOfProps) => {
+const InspectionOf = ({ children, member }: InspectionOfProps) => {
   const inspection = pageState.value.inspections.get(computerKey(member, member.name))
   if (session.value?.office !== undefined)
     return <p class="note">Computers report this information to the page of their Server only.</p>
@@ -120,3 +119,64 @@ export const MembersView = ({ address }: OfficeRoute) => {
     </>
   )
 }
+
+/** What a device or a pack offers is listed up to here. */
+const maxOffers = 100
+
+const kinds: { readonly [Kind in InspectedPart["kind"]]: string } = { device: "Device", pack: "Pack" }
+
+const Faults = ({ faults }: { readonly faults: ReadonlyArray<InspectedFault> }) => (
+  <details>
+    <summary class="bad">{formatNumberOf(faults.length, "recent fault")}</summary>
+    <ul class="plain">
+      {faults.map(({ at, text }, index) => (
+        <li key={index}>
+          {formatClock(at)} <LongText text={text} />
+        </li>
+      ))}
+    </ul>
+  </details>
+)
+
+const partColumns: ReadonlyArray<Column<InspectedPart>> = [
+  { title: "Name", cell: ({ name }) => <Name of={name} /> },
+  { title: "Kind", cell: ({ kind }) => kinds[kind] },
+  {
+    title: "State",
+    cell: ({ faults = [], reason, state }) => (
+      <>
+        <Name of={state} />
+        {reason !== undefined && <LongText text={reason} />}
+        {faults.length > 0 && <Faults faults={faults} />}
+      </>
+    )
+  },
+  {
+    title: "Services or tools",
+    cell: ({ offers }) => <Name of={offers.slice(0, maxOffers).join(", ")} length={4_000} />
+  }
+]
+
+const Parts = ({ parts }: { readonly parts: ReadonlyArray<InspectedPart> }) =>
+  parts.length === 0 ? (
+    <p class="note">This Computer has neither devices nor tool packs.</p>
+  ) : (
+    <Table
+      label="Devices and packs"
+      width="medium"
+      columns={partColumns}
+      rows={parts}
+      keyOf={({ kind, name }) => `${kind} ${name}`}
+    />
+  )
+
+/** The devices and tool packs behind the Computers of an office. */
+export const PartsView = ({ address }: OfficeRoute) => (
+  <ComputerCards
+    address={address}
+    hint="Devices and tool packs are MCP servers of a Computer:"
+    command={"a2c devices gateway\na2c tools serve"}
+  >
+    {(member) => <InspectionOf member={member}>{({ parts }) => <Parts parts={parts} />}</InspectionOf>}
+  </ComputerCards>
+)

@@ -4,13 +4,11 @@ import { listOffices, type OfficeSummary } from "../../../domain/page/offices.ts
 import type { PageMember, PageNode } from "../../../domain/page/PageEvent.ts"
 import { officeKey, type Rejection } from "../../../domain/page/PageState.ts"
 import { officeHash } from "../../../domain/page/route.ts"
-import { openApprovals, pageState, session } from "../connection/store.ts"
+import { openApprovals, pageState, session, useServerTime } from "../connection/store.ts"
 import { CommandButton } from "../parts/CommandButton.tsx"
 import { Empty } from "../parts/missing.tsx"
-import { Sparkline } from "../parts/Sparkline.tsx"
-import { type Column, countColumn, State, Table } from "../parts/Table.tsx"
-import { LongText, Name } from "../parts/Text.tsx"
-import { formatClock, formatDateTime, useServerTime } from "../parts/time.ts"
+import { Sparkline, type Column, countColumn, State, Table } from "../parts/Table.tsx"
+import { LongText, Name, formatClock, formatDateTime } from "../parts/Text.tsx"
 import { useSetting } from "../connection/storage.ts"
 
 /** Explains the system until it is closed. */

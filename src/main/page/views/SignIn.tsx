@@ -1,8 +1,7 @@
 import type { TargetedSubmitEvent } from "preact"
 import { stringOrEmpty } from "../../../domain/json.ts"
-import { signIn } from "../connection/api.ts"
+import { signIn, useAction } from "../connection/api.ts"
 import { connect } from "../connection/connect.ts"
-import { useAction } from "../connection/useReplies.ts"
 import { visibleLine } from "../parts/visibleText.ts"
 
 /** Asks for the key of an operator. */

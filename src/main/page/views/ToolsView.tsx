@@ -6,7 +6,7 @@ import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.t
 import { computerKey } from "../../../domain/page/PageState.ts"
 import { formatServerNames } from "../../../domain/model/CallStatus.ts"
 import { pageState, replaceParameters } from "../connection/store.ts"
-import { type ComputerReplies, useComputerReplies } from "../connection/useReplies.ts"
+import { useComputerReplies } from "../connection/api.ts"
 import { Empty, exampleCommand } from "../parts/missing.tsx"
 import { JsonText, LongText, Name } from "../parts/Text.tsx"
 import { truncate } from "../parts/visibleText.ts"
@@ -25,14 +25,8 @@ export interface PageTool {
   readonly consent?: string
 }
 
-interface PageTools extends Pick<ComputerReplies<unknown>, "isLoading" | "errors"> {
-  readonly tools: ReadonlyArray<PageTool>
-  /** MCP servers that start, with their Computers. */
-  readonly starting: ReadonlyArray<{ readonly computer: string; readonly servers: ReadonlyArray<string> }>
-}
-
 /** Fetches the tools of all Computers of an office, and again when they change. */
-export const useOfficeTools = (address: OfficeAddress): PageTools => {
+export const useOfficeTools = (address: OfficeAddress) => {
   const { inspections } = pageState.value
   const { replies, ...progress } = useComputerReplies<"GetTools">(address, (computer) => ({
     _tag: "GetTools",
@@ -50,6 +44,7 @@ export const useOfficeTools = (address: OfficeAddress): PageTools => {
   return {
     ...progress,
     tools,
+    /** MCP servers that start, with their Computers. */
     starting: replies.flatMap(({ computer, reply }) =>
       reply.startingServers.length === 0 ? [] : [{ computer: computer.name, servers: reply.startingServers }]
     )
@@ -60,8 +55,10 @@ export const useOfficeTools = (address: OfficeAddress): PageTools => {
 export const findListedTool = (tools: ReadonlyArray<PageTool>, { computer, tool }: OfficeRoute["parameters"]) =>
   tools.find((one) => one.tool.name === tool && one.computer.name === computer)
 
+type ToolNotesProps = Pick<ReturnType<typeof useOfficeTools>, "errors" | "starting">
+
 /** States which tools are missing, and why. */
-export const ToolNotes = ({ errors, starting }: Pick<PageTools, "errors" | "starting">) => (
+export const ToolNotes = ({ errors, starting }: ToolNotesProps) => (
   <>
     {starting.map(({ computer, servers }) => (
       <p key={`starting ${computer}`} class="note">

@@ -27,13 +27,13 @@ describe("list of domains of an app", () => {
       7,
       null
     ]
-    const { connect } = parseAppDomains({ connectDomains: [...permitted, ...refused] })
-    assert.deepStrictEqual(connect, permitted)
+    const { connectDomains } = parseAppDomains({ connectDomains: [...permitted, ...refused] })
+    assert.deepStrictEqual(connectDomains, permitted)
   })
 
   it("is bounded", () => {
     const many = Array.from({ length: 100 }, (_, index) => `https://a${index}.example`)
-    assert.strictEqual(parseAppDomains({ frameDomains: many }).frames.length, 20)
+    assert.strictEqual(parseAppDomains({ frameDomains: many }).frameDomains.length, 20)
   })
 
   it.prop("holds nothing that ends a directive, with any metadata", [Schema.Json], ([value]) => {

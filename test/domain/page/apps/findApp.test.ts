@@ -69,13 +69,13 @@ describe("parseAppContent", () => {
     parseAppContent({ contents: [content] }, (base64) => (base64 === "eA==" ? "x" : undefined))
 
   it("takes HTML as text or as base64, with its domains", () => {
-    const domains = { connect: [], resources: [], frames: [], baseUris: [] }
+    const domains = { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }
     assert.deepStrictEqual(parse({ mimeType: appMimeType, text: "<p>" }), { html: "<p>", domains })
     assert.deepStrictEqual(parse({ mimeType: "text/html; profile=mcp-app", blob: "eA==" }), { html: "x", domains })
     const csp = { connectDomains: ["https://a.example"] }
     assert.deepStrictEqual(parse({ mimeType: appMimeType, text: "", _meta: { ui: { csp } } }), {
       html: "",
-      domains: { ...domains, connect: ["https://a.example"] }
+      domains: { ...domains, connectDomains: ["https://a.example"] }
     })
   })
 

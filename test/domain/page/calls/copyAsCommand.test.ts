@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { parseJson } from "../../../../src/domain/json.ts"
-import { copyAsCommand } from "../../../../src/domain/page/calls/copyAsCommand.ts"
+import { copyAsCommand } from "../../../../src/domain/page/calls/callPhase.ts"
 import { makeCall } from "../../../page/scripted/pageFixtures.ts"
 
 describe("copyAsCommand", () => {

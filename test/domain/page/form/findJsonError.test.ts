@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { findJsonError, formatJsonError } from "../../../../src/domain/page/form/findJsonError.ts"
+import { findJsonError } from "../../../../src/domain/page/form/formDraft.ts"
 
 const isJson = (text: string): boolean => {
   try {
@@ -9,11 +9,6 @@ const isJson = (text: string): boolean => {
   } catch {
     return false
   }
-}
-
-const explain = (text: string): string | undefined => {
-  const error = findJsonError(text)
-  return error && formatJsonError(error)
 }
 
 describe("findJsonError", () => {
@@ -30,7 +25,7 @@ describe("findJsonError", () => {
     ["1 2", "line 1, column 3: expected the end of the text"],
     ['"a', "line 1, column 1: expected a value"]
   ])("finds the place of the error in %j", (text, message) => {
-    assert.strictEqual(explain(text), message)
+    assert.strictEqual(findJsonError(text), message)
   })
 
   it("accepts deep nesting", () => {

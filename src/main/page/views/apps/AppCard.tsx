@@ -1,12 +1,10 @@
 import { useState } from "preact/hooks"
 import { allAppDomains } from "../../../../domain/page/apps/appDomains.ts"
 import { findApp, parseAppContent } from "../../../../domain/page/apps/findApp.ts"
-import type { JsonObject } from "../../../../domain/json.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { appUriOf } from "../../../../domain/tools/appTools.ts"
 import { mcpRequest } from "../../connection/callOfficeTool.ts"
-import { sendCommand } from "../../connection/api.ts"
-import { useAction } from "../../connection/useReplies.ts"
+import { sendCommand, useAction } from "../../connection/api.ts"
 import { session } from "../../connection/store.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { type AppCallContext, AppFrame, type AppFrameProps, toAppResult } from "./AppFrame.tsx"
@@ -86,15 +84,11 @@ const LoadingApp = ({ call, origin }: { readonly call: AppCallContext; readonly 
   )
 }
 
-interface AppCardProps {
-  readonly target: AppCallContext["target"]
+interface AppCardProps extends Omit<AppCallContext, "tool"> {
   readonly tool: Tool
-  readonly params: JsonObject
-  /** The result as the office has it. */
-  readonly result: JsonObject
 }
 
-/** The app of a tool for a call, if the tool has one. */
+/** The app of a tool for a call, if the tool has one. The result is that of the office. */
 export const AppCard = ({ params, result, target, tool }: AppCardProps) => {
   if (appUriOf(tool.meta) === undefined) return null
   const { appOrigin: origin, mayCall } = session.value ?? {}

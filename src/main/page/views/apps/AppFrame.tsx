@@ -1,7 +1,6 @@
 import type { RefObject } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { JsonObject } from "../../../../domain/json.ts"
-import { formatAppDomains } from "../../../../domain/page/apps/appDomains.ts"
 import type { AppContent, ToolApp } from "../../../../domain/page/apps/findApp.ts"
 import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
 import { callToolOnce, mcpRequest } from "../../connection/callOfficeTool.ts"
@@ -9,7 +8,7 @@ import { ConfirmDialog } from "../../parts/CommandButton.tsx"
 import { SmallButton } from "../../parts/controls.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
-import { type AppBridge, AppRequestFailed, makeAppBridge } from "./appBridge.ts"
+import { AppRequestFailed, makeAppBridge } from "./appBridge.ts"
 
 /** The time in milliseconds in which the sandbox must answer, and in which an app may end. */
 const loadTimeout = 10_000
@@ -50,7 +49,7 @@ export const toAppResult = ({ meta, ...rest }: JsonObject): JsonObject => ({
 })
 
 const sandboxUrl = (origin: string, { domains }: AppContent): string =>
-  `${origin}/?${new URLSearchParams({ page: location.origin, csp: JSON.stringify(formatAppDomains(domains)) })}`
+  `${origin}/?${new URLSearchParams({ page: location.origin, csp: JSON.stringify(domains) })}`
 
 const currentTheme = (): string => {
   const { theme } = document.documentElement.dataset
@@ -113,18 +112,16 @@ const useAppBridge = (
   { app, call, content, onStop, origin }: AppFrameProps,
   { callTool, openLink }: ReturnType<typeof useAppRequests>
 ) => {
-  const bridge = useRef<AppBridge>(undefined)
+  const bridge = useRef<ReturnType<typeof makeAppBridge>>(undefined)
   useEffect(() => {
     const element = frame.current
     if (element === null) return
     const abort = new AbortController()
     const made = makeAppBridge({
       app,
-      html: content.html,
-      csp: formatAppDomains(content.domains),
+      content,
+      call,
       context: contextOf(call, element.clientWidth),
-      params: call.params,
-      result: call.result,
       send: (message) => element.contentWindow?.postMessage(JSON.stringify(message), origin),
       callTool: (tool, params) => callTool(tool, params, abort.signal),
       readResource: (uri) =>
@@ -155,20 +152,6 @@ const useAppBridge = (
   return bridge
 }
 
-const ToolsOfApp = ({ app: { tools } }: Pick<AppFrameProps, "app">) => (
-  <p class="note">
-    Tools of the app:{" "}
-    {tools.size === 0
-      ? "none"
-      : [...tools.values()].map((tool, index) => (
-          <>
-            {index > 0 && ", "}
-            <Name of={tool} />
-          </>
-        ))}
-  </p>
-)
-
 /** An app in its frame, the calls that it makes, and the links that it asks to open. */
 export const AppFrame = (props: AppFrameProps) => {
   const { app, call, onStop } = props
@@ -196,7 +179,15 @@ export const AppFrame = (props: AppFrameProps) => {
         allow=""
         referrerpolicy="no-referrer"
       />
-      <ToolsOfApp app={app} />
+      <p class="note">
+        Tools of the app: {app.tools.size === 0 && "none"}
+        {[...app.tools.values()].map((tool, index) => (
+          <>
+            {index > 0 && ", "}
+            <Name of={tool} />
+          </>
+        ))}
+      </p>
       {activities.length > 0 && (
         <ul class="note" aria-label="Calls of the app">
           {activities.map(({ outcome, tool }, index) => (

@@ -6,7 +6,7 @@ import {
   parseAppMessage,
   sandboxMethods
 } from "../../../../domain/page/apps/appMessages.ts"
-import type { ToolApp } from "../../../../domain/page/apps/findApp.ts"
+import type { AppContent, ToolApp } from "../../../../domain/page/apps/findApp.ts"
 
 /** Calls and reads of an app in progress; further ones are rejected. */
 const maxRunningRequests = 4
@@ -22,14 +22,11 @@ export class AppRequestFailed extends Error {
 
 interface AppBridgeOptions {
   readonly app: Pick<ToolApp, "tools" | "toComputerUri">
-  readonly html: string
+  readonly content: AppContent
   /** Describes the page to the app. */
   readonly context: JsonObject
-  /** The domains that the app may use. */
-  readonly csp: JsonObject
-  /** The arguments and the result of the call whose app it is. */
-  readonly params: JsonObject
-  readonly result: JsonObject
+  /** The call whose app it is. */
+  readonly call: { readonly params: JsonObject; readonly result: JsonObject }
   /** Sends a message to the page that frames the app. */
   readonly send: (message: JsonObject) => void
   /** Calls a tool by its name at the Computer, and gives its result as MCP has it. */
@@ -49,63 +46,54 @@ const invalidParams = (message: string) => new AppRequestFailed(message, jsonRpc
 const teardownId = "teardown"
 
 /** Makes the function that serves the requests of an app. */
-const makeRequestHandler = ({ app, callTool, context, csp, openLink, readResource }: AppBridgeOptions) => {
+const makeRequestHandler = ({ app, callTool, content, context, openLink, readResource }: AppBridgeOptions) => {
+  const answers = new Map<string, JsonObject>([
+    [
+      "ui/initialize",
+      {
+        protocolVersion: appProtocolVersion,
+        hostInfo: { name: "a2c-office-page", version: "1" },
+        hostCapabilities: { openLinks: {}, serverTools: {}, serverResources: {}, sandbox: { csp: content.domains } },
+        hostContext: context
+      }
+    ],
+    ["ping", {}],
+    ["ui/request-display-mode", { mode: "inline" }]
+  ])
   let running = 0
-
-  /** Runs a request that asks the Computer or the operator. */
-  const whileRunning = async (request: () => Promise<JsonObject>): Promise<JsonObject> => {
+  /** The requests that ask the Computer or the operator. */
+  const questions: { readonly [method: string]: (params: JsonObject) => Promise<JsonObject> } = {
+    "tools/call": ({ arguments: args = {}, name }) => {
+      const tool = app.tools.get(asString(name) ?? "")
+      if (tool === undefined)
+        throw invalidParams("The app may not call this tool: only those of its MCP server for apps")
+      if (!isJsonObject(args)) throw invalidParams("'arguments' must be an object")
+      return callTool(tool, args)
+    },
+    "resources/read": ({ uri }) => {
+      if (typeof uri !== "string") throw invalidParams("'uri' must be a string")
+      return readResource(app.toComputerUri(uri))
+    },
+    "ui/open-link": async (params) => {
+      const url = URL.parse(asString(params["url"]) ?? "")
+      if (url === null || !["http:", "https:"].includes(url.protocol))
+        throw invalidParams("Only http and https URLs open")
+      await openLink(url)
+      return {}
+    }
+  }
+  return async (method: string, params: JsonObject): Promise<JsonObject> => {
+    const answer = answers.get(method)
+    if (answer !== undefined) return answer
+    const ask = Object.hasOwn(questions, method) ? questions[method] : undefined
+    if (ask === undefined)
+      throw new AppRequestFailed("The office page does not support this request", jsonRpcCodes.methodNotFound)
     if (running >= maxRunningRequests) throw new AppRequestFailed("Too many requests in progress")
     running += 1
     try {
-      return await request()
+      return await ask(params)
     } finally {
       running -= 1
-    }
-  }
-
-  const callOwnTool = async (params: JsonObject): Promise<JsonObject> => {
-    const tool = app.tools.get(asString(params["name"]) ?? "")
-    const { arguments: args = {} } = params
-    if (tool === undefined) throw invalidParams("The app may not call this tool: only those of its MCP server for apps")
-    if (!isJsonObject(args)) throw invalidParams("'arguments' must be an object")
-    return callTool(tool, args)
-  }
-
-  const readOwnResource = async (params: JsonObject): Promise<JsonObject> => {
-    const uri = asString(params["uri"])
-    if (uri === undefined) throw invalidParams("'uri' must be a string")
-    return readResource(app.toComputerUri(uri))
-  }
-
-  const openCheckedLink = async (params: JsonObject): Promise<JsonObject> => {
-    const url = URL.parse(asString(params["url"]) ?? "")
-    if (url === null || !["http:", "https:"].includes(url.protocol))
-      throw invalidParams("Only http and https URLs open")
-    await openLink(url)
-    return {}
-  }
-
-  return async (method: string, params: JsonObject): Promise<JsonObject> => {
-    switch (method) {
-      case "ui/initialize":
-        return {
-          protocolVersion: appProtocolVersion,
-          hostInfo: { name: "a2c-office-page", version: "1" },
-          hostCapabilities: { openLinks: {}, serverTools: {}, serverResources: {}, sandbox: { csp } },
-          hostContext: context
-        }
-      case "ping":
-        return {}
-      case "tools/call":
-        return whileRunning(() => callOwnTool(params))
-      case "resources/read":
-        return whileRunning(() => readOwnResource(params))
-      case "ui/open-link":
-        return whileRunning(() => openCheckedLink(params))
-      case "ui/request-display-mode":
-        return { mode: "inline" }
-      default:
-        throw new AppRequestFailed("The office page does not support this request", jsonRpcCodes.methodNotFound)
     }
   }
 }
@@ -138,11 +126,11 @@ export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () 
   const onNotification = (method: string, params: JsonObject): void => {
     if (method === sandboxMethods.ready && !isLoaded) {
       isLoaded = true
-      post({ method: sandboxMethods.load, params: { html: options.html } })
+      post({ method: sandboxMethods.load, params: { html: options.content.html } })
     } else if (method === "ui/notifications/initialized" && !isInitialized) {
       isInitialized = true
-      post({ method: "ui/notifications/tool-input", params: { arguments: options.params } })
-      post({ method: "ui/notifications/tool-result", params: options.result })
+      post({ method: "ui/notifications/tool-input", params: { arguments: options.call.params } })
+      post({ method: "ui/notifications/tool-result", params: options.call.result })
     } else if (method === "ui/notifications/size-changed") {
       const { height } = asObject(params)
       if (typeof height === "number" && Number.isFinite(height)) options.onHeight(height)
@@ -174,5 +162,3 @@ export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () 
     }
   }
 }
-
-export type AppBridge = ReturnType<typeof makeAppBridge>

@@ -36,20 +36,14 @@ const titleOf = ({ call }: TrackedCall, now: number): string => {
   return visibleLine(truncate(words.filter((word) => word !== "").join(", "), 400))
 }
 
-interface CallBarProps extends Pick<BarsProps, "from" | "now"> {
-  readonly entry: TrackedCall
-  readonly row: number
-}
-
 /** The phases of one call as adjacent bars. */
-const CallBar = ({ entry, from, now, row }: CallBarProps) => {
+const barsOf = (entry: TrackedCall, row: number, from: number, now: number) => {
   const scale = width / Math.max(1, now - from)
   return segmentsOf(entry, now)
     .filter(({ to }) => to >= from)
     .map(({ from: start, phase, to }) => {
-      const visibleStart = Math.max(start, from)
-      const size = Math.max(minBarWidth, (to - visibleStart) * scale)
-      const x = (visibleStart - from) * scale
+      const x = Math.max(0, start - from) * scale
+      const size = Math.max(minBarWidth, (to - from) * scale - x)
       return <rect key={start} x={x} y={row * rowHeight} width={size} height={barHeight} class={`bar-${phase}`} />
     })
 }
@@ -70,7 +64,7 @@ const Bars = ({ from, lane, now, onSelect, selected }: BarsProps) => (
         onClick={() => onSelect(entry.call.id)}
       >
         <title>{titleOf(entry, now)}</title>
-        <CallBar entry={entry} row={row} from={from} now={now} />
+        {barsOf(entry, row, from, now)}
       </g>
     ))}
   </svg>

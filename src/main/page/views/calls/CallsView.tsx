@@ -6,7 +6,8 @@ import {
   describeFailure,
   describeStatus,
   durationOf,
-  phaseOf
+  phaseOf,
+  copyAsCommand
 } from "../../../../domain/page/calls/callPhase.ts"
 import { quoteForShell } from "../../../../domain/text/quoteForShell.ts"
 import { callsOfOffice, latencyOf } from "../../../../domain/page/calls/officeCalls.ts"
@@ -15,16 +16,14 @@ import { findPageOffice } from "../../../../domain/page/offices.ts"
 import type { PageCall } from "../../../../domain/page/PageEvent.ts"
 import type { PageState, TrackedCall } from "../../../../domain/page/PageState.ts"
 import type { OfficeRoute } from "../../../../domain/page/route.ts"
-import { pageState, replaceParameters, session } from "../../connection/store.ts"
+import { pageState, replaceParameters, session, useServerTime } from "../../connection/store.ts"
 import { Empty, ErrorText } from "../../parts/missing.tsx"
-import { LongText, Name } from "../../parts/Text.tsx"
-import { formatClock, formatDateTime, useServerTime } from "../../parts/time.ts"
+import { LongText, Name, formatClock, formatDateTime } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 import { ListWithDetails } from "../../parts/VirtualList.tsx"
 import { CallTimeline } from "./CallTimeline.tsx"
-import { copyAsCommand } from "../../../../domain/page/calls/copyAsCommand.ts"
 import { type JsonObject, parseJsonObject } from "../../../../domain/json.ts"
-import { useReplies } from "../../connection/useReplies.ts"
+import { useReplies } from "../../connection/api.ts"
 import { CommandButton } from "../../parts/CommandButton.tsx"
 import { CopyButton } from "../../parts/controls.tsx"
 import { Facts } from "../../parts/Table.tsx"
@@ -36,19 +35,19 @@ const tick = 250
 
 const Phase = ({ of }: { readonly of: CallPhase }) => <span class={`dot phase phase-${of}`}>{of}</span>
 
-const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => {
-  return (
-    <>
-      <Phase of={phaseOf(call)} />
-      <span class="grow">
-        <Name of={call.tool ?? call.event} length={80} />{" "}
-        <span class="note">{<Name of={call.computer} length={40} />}</span>
+const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => (
+  <>
+    <Phase of={phaseOf(call)} />
+    <span class="grow">
+      <Name of={call.tool ?? call.event} length={80} />{" "}
+      <span class="note">
+        <Name of={call.computer} length={40} />
       </span>
-      <span class="note clock">{formatClock(call.startedAt)}</span>
-      <span class="number">{formatDuration(durationOf(call, now))}</span>
-    </>
-  )
-}
+    </span>
+    <span class="note clock">{formatClock(call.startedAt)}</span>
+    <span class="number">{formatDuration(durationOf(call, now))}</span>
+  </>
+)
 
 const Latency = ({ calls }: { readonly calls: ReadonlyArray<TrackedCall> }) => {
   const latency = useMemo(() => latencyOf(calls), [calls])

@@ -13,8 +13,7 @@ import { openApprovals, pageState } from "../../connection/store.ts"
 import { Empty } from "../../parts/missing.tsx"
 import { ApprovalCard, canDecide, useSteady } from "./ApprovalCard.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
-import { Name } from "../../parts/Text.tsx"
-import { formatDateTime } from "../../parts/time.ts"
+import { Name, formatDateTime } from "../../parts/Text.tsx"
 
 const decisionColumns: ReadonlyArray<Column<DecidedCall>> = [
   {
@@ -39,13 +38,6 @@ const decisionColumns: ReadonlyArray<Column<DecidedCall>> = [
 /** Approvals that are shown at once: each one fetches its arguments. */
 const maxCards = 20
 
-const SoundSwitch = () => (
-  <label>
-    <input type="checkbox" checked={isSoundOn.value} onChange={(event) => switchSound(event.currentTarget.checked)} />{" "}
-    Sound for new approvals
-  </label>
-)
-
 /** The calls of an office that wait for an approval, and the latest decisions. */
 export const InboxView = ({ address }: OfficeRoute) => {
   const state = pageState.value
@@ -63,7 +55,14 @@ export const InboxView = ({ address }: OfficeRoute) => {
           {`${formatNumberOf(open.length, "call")} ${open.length > 1 ? "wait" : "waits"} for an approval`}
           {open.some(({ approval }) => approval.isQuestion === true) && " or an answer"}
         </span>
-        <SoundSwitch />
+        <label>
+          <input
+            type="checkbox"
+            checked={isSoundOn.value}
+            onChange={(event) => switchSound(event.currentTarget.checked)}
+          />{" "}
+          Sound for new approvals
+        </label>
       </div>
       <div ref={list}>
         {cards.map((entry) => (

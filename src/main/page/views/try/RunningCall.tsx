@@ -10,7 +10,7 @@ import { AppCard } from "../apps/AppCard.tsx"
 import { openApprovals } from "../../connection/store.ts"
 import { ApprovalCard, canDecide, useSteady } from "../inbox/ApprovalCard.tsx"
 import { type JsonObject, objectsIn } from "../../../../domain/json.ts"
-import { ContentBlockView } from "../../parts/ContentBlockView.tsx"
+import { ContentBlockView } from "../../parts/Markdown.tsx"
 
 /** A call that the page makes. */
 export type PageToolCall =

@@ -1,9 +1,14 @@
 import { useMemo, useState } from "preact/hooks"
 import { escapeLinesForTerminal } from "../../../../domain/text/escapeForTerminal.ts"
 import { parseJsonObject } from "../../../../domain/json.ts"
-import { copyAsCommand } from "../../../../domain/page/calls/copyAsCommand.ts"
-import { findJsonError, formatJsonError } from "../../../../domain/page/form/findJsonError.ts"
-import { type Draft, draftOfValue, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
+import { copyAsCommand } from "../../../../domain/page/calls/callPhase.ts"
+import {
+  findJsonError,
+  type Draft,
+  draftOfValue,
+  initialDraft,
+  valueOfDraft
+} from "../../../../domain/page/form/formDraft.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import type { OfficeRoute } from "../../../../domain/page/route.ts"
@@ -16,7 +21,9 @@ import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 import { findListedTool, type PageTool, ToolNotes, useOfficeTools } from "../ToolsView.tsx"
 import { RunningCall, useToolCall } from "./RunningCall.tsx"
-import { ExplainCall } from "./Explanation.tsx"
+import type { PageReplies, PageCommandOf } from "../../../../domain/page/PageCommand.ts"
+import { formatOutcome } from "../../../../domain/policy/Rule.ts"
+import { sendCommand, useAction } from "../../connection/api.ts"
 
 /** The bounds of a timeout in seconds, as the protocol has them. */
 const maxTimeoutSeconds = 3_600
@@ -38,7 +45,6 @@ const useArguments = ({ key, tool }: PageTool) => {
     return stateOf(last === undefined ? initialDraft(form) : draftOfValue(form, last))
   })
   const params = parseJsonObject(state.text)
-  const error = findJsonError(state.text)
   return {
     form,
     ...state,
@@ -48,7 +54,7 @@ const useArguments = ({ key, tool }: PageTool) => {
       setState(({ draft }) => ({ draft: value === undefined ? draft : draftOfValue(form, value), text }))
     },
     params,
-    error: error ? formatJsonError(error) : params === undefined ? "the arguments are a JSON object" : undefined,
+    error: findJsonError(state.text) ?? (params === undefined ? "the arguments are a JSON object" : undefined),
     problems: valueOfDraft(form, state.draft).problems
   }
 }
@@ -203,5 +209,73 @@ export const TryView = ({ address, parameters }: OfficeRoute) => {
       )}
       {chosen !== undefined && <TryTool key={chosen.key} address={address} chosen={chosen} />}
     </>
+  )
+}
+
+type Explained = PageReplies["ExplainCall"]
+
+const Explanation = ({ explained }: { readonly explained: Explained }) => {
+  const { action, by, reason } = explained.decision
+  return (
+    <div role="status">
+      <p>
+        Decided by <Name of={by} />: {formatOutcome(action, explained.canAsk)}.
+      </p>
+      {reason !== undefined && <LongText text={reason} />}
+      {explained.steps.length > 0 && (
+        <ol class="note" aria-label="Rules that were compared">
+          {explained.steps.map(({ action, mismatch, rule }, index) => (
+            <li key={index}>
+              <Name of={rule} />, {action}: {mismatch === undefined ? "applies" : "does not apply, by its "}
+              {mismatch !== undefined && <Name of={mismatch} />}
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  )
+}
+
+interface ExplainProps {
+  /** The call; `undefined` while its arguments are invalid. */
+  readonly command: Omit<PageCommandOf<"ExplainCall">, "_tag" | "subject"> | undefined
+  /** The Agents of the office, of which one may be the caller. */
+  readonly agents: ReadonlyArray<string>
+}
+
+/** Asks the Computer how it would decide the call, which does not run. */
+const ExplainCall = ({ agents, command }: ExplainProps) => {
+  const [subject, setSubject] = useState("")
+  const { error, reply, run } = useAction<Explained>()
+  const explain = () => {
+    if (command === undefined) return
+    const asked = { ...command, _tag: "ExplainCall", ...(subject !== "" && { subject }) } as const
+    run((signal) => sendCommand<"ExplainCall">(asked, signal))
+  }
+  return (
+    <section class="card" aria-label="Decision">
+      <div class="row field">
+        {agents.length > 0 && (
+          <>
+            <label for="explain-caller">Caller</label>
+            <Select
+              attributes={{ id: "explain-caller" }}
+              value={subject}
+              options={[["", "you"], ...agents.map((name) => [name, visibleLine(name)] as const)]}
+              onSelect={setSubject}
+            />
+          </>
+        )}
+        <button type="button" disabled={command === undefined} onClick={explain}>
+          Which rule decides?
+        </button>
+      </div>
+      {error !== undefined && (
+        <div class="error" role="alert">
+          <LongText text={error.message} />
+        </div>
+      )}
+      {reply !== undefined && <Explanation explained={reply} />}
+    </section>
   )
 }
