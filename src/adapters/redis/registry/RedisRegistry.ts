@@ -1,5 +1,5 @@
 import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "effect"
-import { type RegistryContext, type RegistryEvents, makeRegistryEvents } from "./RegistryEvents.ts"
+import { type RegistryContext, type RegistryEvents, makeRegistryEvents, makeSyncState } from "./RegistryEvents.ts"
 import type { SessionId } from "../../../domain/model/ids.ts"
 import { checkLeave, type Capacity } from "../../../domain/office/decideMembership.ts"
 import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"
@@ -14,7 +14,6 @@ import { makeRegistryScripts, type RegistryCallError } from "./RegistryScripts.t
 import { makeJoinOffice } from "./joinOffice.ts"
 import { LocalOffices } from "./LocalOffices.ts"
 import { makeScriptRunner, type ScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
-import { makeSyncState } from "./SyncState.ts"
 
 /** A node without renewal for this long is removed. With the heartbeat below, other nodes see that within 4 seconds. */
 const lease = Duration.seconds(3)

@@ -6,7 +6,7 @@ import type { ScriptName } from "../../../../src/adapters/redis/registry/luaScri
 import { makeRegistryEvents, type RegistryContext } from "../../../../src/adapters/redis/registry/RegistryEvents.ts"
 import { makeRegistryScripts } from "../../../../src/adapters/redis/registry/RegistryScripts.ts"
 import type { RedisUnavailable } from "../../../../src/adapters/redis/registry/ScriptRunner.ts"
-import { makeSyncState } from "../../../../src/adapters/redis/registry/SyncState.ts"
+import { makeSyncState } from "../../../../src/adapters/redis/registry/RegistryEvents.ts"
 import type { RegistryChange } from "../../../../src/application/ports/OfficeRegistry.ts"
 import type { Membership } from "../../../../src/domain/model/Membership.ts"
 
