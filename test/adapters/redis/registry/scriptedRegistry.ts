@@ -1,6 +1,5 @@
 import { Duration, Effect, FiberSet, Option } from "effect"
-import { makeJoinOffice } from "../../../../src/adapters/redis/registry/joinOffice.ts"
-import { makeLeaseRecovery } from "../../../../src/adapters/redis/registry/RedisRegistry.ts"
+import { makeJoinOffice, makeLeaseRecovery } from "../../../../src/adapters/redis/registry/RedisRegistry.ts"
 import { LocalOffices } from "../../../../src/adapters/redis/registry/LocalOffices.ts"
 import type { ScriptName } from "../../../../src/adapters/redis/registry/luaScripts.ts"
 import { makeRegistryEvents, type RegistryContext } from "../../../../src/adapters/redis/registry/RegistryEvents.ts"
