@@ -82,13 +82,13 @@ export const toPageCall = (call: StartedCall, node: string): PageCall => {
 const maxParsedReplyBytes = 16 * 1024
 
 /** Parses a small reply, which a node or a relay has forwarded unread, so that its outcome is known. */
-export const parseReply = ({ outcome }: Pick<CompletedCall, "outcome">): void => {
+const parseReply = ({ outcome }: Pick<CompletedCall, "outcome">): void => {
   if ("_tag" in outcome || outcome.isHeadParsed || outcome.byteLength() > maxParsedReplyBytes) return
   void outcome.head
 }
 
 /** The outcome of a call. Unlike {@link callOutcome} it tells cancelled calls and timeouts from failed tools. */
-export const pageOutcome = (call: Pick<CompletedCall, "outcome">): string => {
+const pageOutcome = (call: Pick<CompletedCall, "outcome">): string => {
   const outcome = callOutcome(call)
   const { outcome: reply } = call
   // A large reply is not parsed: that would cost more than the routing.

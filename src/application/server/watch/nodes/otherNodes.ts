@@ -146,8 +146,8 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
   const request = makeRequestNode(nodeLink)
 
   /**
-   * Requests from the node of a place, or from all other nodes what only one of them has: fails with `absent` when all
-   * of them reply so, and with another error when a node cannot be asked.
+   * Requests from the node of a place, or from all other nodes what only one of them has. Fails with `absent` when all of
+   * them reply so, and with another error when a node cannot be asked.
    */
   const requestAt = Effect.fnUntraced(function* <A>(
     place: Place,
