@@ -9,7 +9,7 @@ import { allowAll, Authenticator } from "../../src/application/ports/Authenticat
 import { ServedLines, AdmissionRejected, TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { defaultLine, type Lines, linesNamed } from "../../src/domain/wire/lines.ts"
-import { extendLine } from "../../src/domain/wire/makeLine.ts"
+import { extendLine } from "../../src/domain/wire/ProtocolLine.ts"
 import { parseVersion } from "../../src/domain/wire/version.ts"
 import { computerUnderTest, agentUnderTest } from "./members.ts"
 import { engines } from "../adapters/socketio/engines.ts"

@@ -2,20 +2,11 @@ import { Effect, Layer } from "effect"
 import { LandingFailed, LandingFolder, type LandingPart } from "../../application/ports/files/LandingFolder.ts"
 import { numberFileName } from "../../domain/blobs/fileNames.ts"
 
-/** Uploads in memory, and their state. */
-interface MemoryLandingFolder {
-  readonly layer: Layer.Layer<LandingFolder>
-  /** The contents of all files by path: finished ones, and parts. */
-  readonly files: Map<string, Uint8Array>
-  /** Sets the free space in bytes; infinite at first. */
-  readonly setFreeBytes: (bytes: number) => void
-}
-
 /** The name of a part ends so; names of uploads never start with a dot. */
 const isPartName = (path: string): boolean => /\/\.\d+\.part$/.test(path)
 
 /** Makes folders that keep uploads in memory, for tests. Folders exist when they are named. */
-export const makeMemoryLandingFolder = (): MemoryLandingFolder => {
+export const makeMemoryLandingFolder = () => {
   const files = new Map<string, Uint8Array>()
   let freeBytes = Number.POSITIVE_INFINITY
   let opened = 0
@@ -61,9 +52,9 @@ export const makeMemoryLandingFolder = (): MemoryLandingFolder => {
   })
   return {
     layer,
+    /** The contents of all files by path: finished ones, and parts. */
     files,
-    setFreeBytes: (bytes) => {
-      freeBytes = bytes
-    }
+    /** Sets the free space in bytes; infinite at first. */
+    setFreeBytes: (bytes: number): void => void (freeBytes = bytes)
   }
 }

@@ -11,7 +11,7 @@ import type { Agent } from "../agent/Agent.ts"
 import type { McpServerRequest } from "../agent/mcpChannel.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { type McpMethod, McpSessionError } from "../ports/McpSession.ts"
-import type { ListingReport } from "../shared/listings/listingReport.ts"
+import type { ListingReport } from "../shared/listings/serverListings.ts"
 import type { ComputerName } from "../../domain/model/ids.ts"
 
 interface OfficePrompt {

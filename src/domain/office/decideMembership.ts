@@ -232,47 +232,28 @@ export const decide = (
 
 /** Applies an event of {@link decide} to the state. */
 export const evolve = (state: MembershipState, event: MembershipEvent): MembershipState => {
-  const change = (
-    { membership: { name, office, role }, sid }: { readonly membership: Membership; readonly sid: SessionId },
-    difference: 1 | -1,
-    updateSession: (session: Session) => Session,
-    updateOffice: (office: Office) => Office
-  ): MembershipState => ({
-    sessions: HashMap.modify(state.sessions, sid, updateSession),
+  if (event._tag === "Connected")
+    return { ...state, sessions: HashMap.set(state.sessions, event.session.sid, event.session) }
+  if (event._tag === "Disconnected") return { ...state, sessions: HashMap.remove(state.sessions, event.sid) }
+  const { membership, sid } = event
+  const { name, office, role } = membership
+  const revision = state.revision + 1
+  const time = definedOnly({ joinedAt: event._tag === "Entered" ? event.at : undefined })
+  const updateOffice = (before: Office): Office => {
+    if (event._tag === "Left") return removeMember(before, membership)
+    const { node, version } = HashMap.getUnsafe(state.sessions, sid)
+    return addMember(before, { sid, node, version, membership, joinRevision: revision, ...time })
+  }
+  const joined = { role: Option.some(role), membership: Option.some(membership), ...time }
+  const change = event._tag === "Left" ? { membership: Option.none() } : joined
+  const countName = (count: Option.Option<number>) =>
+    Option.liftPredicate(Option.getOrElse(count, () => 0) + (event._tag === "Left" ? -1 : 1), (after) => after > 0)
+  return {
+    sessions: HashMap.modify(state.sessions, sid, (session) => ({ ...session, ...change })),
     offices: HashMap.modifyAt(state.offices, office, (before) =>
       Option.liftPredicate(updateOffice(Option.getOrElse(before, () => emptyOffice)), (after) => memberCount(after) > 0)
     ),
-    computerNames:
-      role === "agent"
-        ? state.computerNames
-        : HashMap.modifyAt(state.computerNames, name, (count) =>
-            Option.liftPredicate(Option.getOrElse(count, () => 0) + difference, (after) => after > 0)
-          ),
-    revision: state.revision + 1
-  })
-  switch (event._tag) {
-    case "Connected":
-      return { ...state, sessions: HashMap.set(state.sessions, event.session.sid, event.session) }
-    case "Disconnected":
-      return { ...state, sessions: HashMap.remove(state.sessions, event.sid) }
-    case "Entered": {
-      const { at, membership, sid } = event
-      const { node, version } = HashMap.getUnsafe(state.sessions, sid)
-      const time = definedOnly({ joinedAt: at })
-      const member = { sid, node, version, membership, joinRevision: state.revision + 1, ...time }
-      return change(
-        event,
-        1,
-        (session) => ({ ...session, role: Option.some(membership.role), membership: Option.some(membership), ...time }),
-        (office) => addMember(office, member)
-      )
-    }
-    case "Left":
-      return change(
-        event,
-        -1,
-        (session) => ({ ...session, membership: Option.none() }),
-        (office) => removeMember(office, event.membership)
-      )
+    computerNames: role === "agent" ? state.computerNames : HashMap.modifyAt(state.computerNames, name, countName),
+    revision
   }
 }

@@ -9,6 +9,7 @@ import type { RoutedDefinition } from "./defineCall.ts"
 import type { callStatus } from "./v0_2/callStatus.ts"
 import type { cancel, serverRequests, updates } from "./v0_2/events.ts"
 import type { Version } from "./version.ts"
+import { officeKeyOfLine } from "../model/ids.ts"
 
 export type ServerRequests = typeof serverRequests
 
@@ -68,3 +69,39 @@ export interface ProtocolLine {
   /** Decodes the error of an acknowledgement; `undefined` for other values. */
   readonly decodeProtocolError: (value: unknown) => ProtocolError | undefined
 }
+
+type LineParts = Omit<ProtocolLine, "findEventDefinition">
+
+/** Makes a line from its parts. */
+export const makeLine = (parts: LineParts): ProtocolLine => {
+  const { callStatus, calls, cancel, serverRequests, unknownCall, updates } = parts
+  const definitions: ReadonlyArray<EventDefinition | undefined> = [
+    ...Object.values(calls),
+    ...Object.values(serverRequests),
+    ...Object.values(updates),
+    cancel,
+    callStatus
+  ]
+  const byEvent = new Map(
+    definitions.flatMap((definition) => {
+      if (definition === undefined) return []
+      const aliases = "aliases" in definition ? definition.aliases : []
+      return [definition.event, ...aliases].map((event) => [event, definition] as const)
+    })
+  )
+  return {
+    ...parts,
+    findEventDefinition: (event) => byEvent.get(event) ?? (event.startsWith("client:") ? unknownCall : undefined)
+  }
+}
+
+/** Makes a line from its predecessor and its differences. */
+export const extendLine = (
+  predecessor: ProtocolLine,
+  differences: Pick<ProtocolLine, "name" | "version"> & Partial<Omit<LineParts, "officeKey">>
+): ProtocolLine =>
+  makeLine({
+    ...predecessor,
+    ...differences,
+    officeKey: (officeId) => officeKeyOfLine(differences.name, officeId)
+  })

@@ -8,7 +8,7 @@ import { ServedLines, TransportClient } from "../../../src/application/ports/Tra
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
 import { defaultLine, lineNamed } from "../../../src/domain/wire/lines.ts"
-import { extendLine } from "../../../src/domain/wire/makeLine.ts"
+import { extendLine } from "../../../src/domain/wire/ProtocolLine.ts"
 
 const v0_4 = lineNamed("0.4")
 

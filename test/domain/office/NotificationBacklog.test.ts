@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { addToBacklog, backlogNotifications, makeBacklog } from "../../../src/domain/office/NotificationBacklog.ts"
+import { NotificationBacklog } from "../../../src/domain/office/NotificationBacklog.ts"
 import { type Notification, computerParts } from "../../../src/domain/model/Notification.ts"
 
 const computer = (name: string) => ({ office: "o", role: "computer", name }) as const
@@ -9,15 +9,15 @@ const left = (name: string): Notification => ({ _tag: "Left", membership: comput
 const desktop = (name: string): Notification => ({ _tag: "Updated", part: "desktop", computer: name })
 
 /** Two bytes for each character of the keys, and 256 for each notification. */
-const approximateBytes = ({ entries }: ReturnType<typeof makeBacklog>): number =>
+const approximateBytes = ({ entries }: NotificationBacklog): number =>
   [...entries].reduce((sum, [key, kept]) => sum + 2 * key.length + 256 * kept.length, 0)
 
 const reduced = (...notifications: ReadonlyArray<Notification>): ReadonlyArray<Notification> => {
-  const missed = makeBacklog()
-  for (const notification of notifications) addToBacklog(missed, notification)
-  assert.strictEqual(missed.size, backlogNotifications(missed).length)
+  const missed = new NotificationBacklog()
+  for (const notification of notifications) missed.add(notification)
+  assert.strictEqual(missed.size, missed.list().length)
   assert.strictEqual(missed.bytes, approximateBytes(missed))
-  return backlogNotifications(missed)
+  return missed.list()
 }
 
 /** An Agent's view: for each Computer the version of each part that it fetched last. */
@@ -77,8 +77,8 @@ describe("NotificationBacklog", () => {
   })
 
   it("holds no entry of a join that is followed by a leave", () => {
-    const backlog = makeBacklog()
-    for (const notification of [entered("a"), left("a")]) addToBacklog(backlog, notification)
+    const backlog = new NotificationBacklog()
+    for (const notification of [entered("a"), left("a")]) backlog.add(notification)
     assert.strictEqual(backlog.entries.size, 0)
   })
 
@@ -103,12 +103,12 @@ describe("NotificationBacklog", () => {
         const notification = happen(step)
         if (notification !== undefined) receive(view, notification, truth)
       }
-      const missed = makeBacklog()
+      const missed = new NotificationBacklog()
       for (const step of later) {
         const notification = happen(step)
-        if (notification !== undefined) addToBacklog(missed, notification)
+        if (notification !== undefined) missed.add(notification)
       }
-      const notifications = backlogNotifications(missed)
+      const notifications = missed.list()
       assert.isAtMost(notifications.length, 3 * (2 + computerParts.length))
       for (const notification of notifications) receive(view, notification, truth)
       const sorted = (one: View) => [...one].sort(([a], [b]) => (a < b ? -1 : 1))

@@ -157,7 +157,7 @@ export class LocalOffices {
 
   /** True with a replica or a pending join. */
   needsReplica(office: OfficeKey): boolean {
-    return this.#replicas.has(office) || this.offices().includes(office)
+    return this.offices().includes(office)
   }
 
   /** Sessions with a stable membership, and sessions with a pending join. */

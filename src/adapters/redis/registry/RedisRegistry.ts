@@ -1,8 +1,17 @@
-import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "effect"
-import { type RegistryContext, type RegistryEvents, makeRegistryEvents } from "./RegistryEvents.ts"
-import type { SessionId } from "../../../domain/model/ids.ts"
-import { checkLeave, type Capacity } from "../../../domain/office/decideMembership.ts"
-import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"
+import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore, Deferred, Exit } from "effect"
+import { type RegistryContext, type RegistryEvents, makeRegistryEvents, makeSyncState } from "./RegistryEvents.ts"
+import type { SessionId, OfficeKey } from "../../../domain/model/ids.ts"
+import { checkLeave, type Capacity, checkJoin, type JoinTerms } from "../../../domain/office/decideMembership.ts"
+import {
+  type MembershipError,
+  notConnected,
+  makeMembershipError,
+  officeFull,
+  registryUnavailable,
+  type Membership,
+  type Session,
+  tooManyOffices
+} from "../../../domain/model/Membership.ts"
 import {
   type NewSession,
   type OfficeCommand,
@@ -11,10 +20,86 @@ import {
 } from "../../../application/ports/OfficeRegistry.ts"
 import { needsReconnect, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
 import { makeRegistryScripts, type RegistryCallError } from "./RegistryScripts.ts"
-import { makeJoinOffice } from "./joinOffice.ts"
 import { LocalOffices } from "./LocalOffices.ts"
 import { makeScriptRunner, type ScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
-import { makeSyncState } from "./SyncState.ts"
+import { membershipConflict } from "../../../domain/office/membershipConflict.ts"
+
+/** How long a join waits for its echo on the channel before it reads a snapshot. */
+const echoTimeout = Duration.millis(500)
+
+const maxJoinAttempts = 4
+
+const malformedName = makeMembershipError("malformed", "The names of members and rooms must be well-formed Unicode")
+
+/** Makes the join of a session. When it returns, the join has been emitted to this node. */
+export const makeJoinOffice = (
+  { gracePeriod, isReady, local, scripts, sync }: RegistryContext,
+  events: RegistryEvents
+) => {
+  const isJoined = (sid: SessionId, office: OfficeKey): boolean =>
+    Option.exists(local.membership(sid), (membership) => membership.office === office)
+
+  /** Waits for the echo of a join on the channel: it keeps the order of changes. */
+  const awaitJoinEcho = Effect.fnUntraced(function* (
+    sid: SessionId,
+    office: OfficeKey,
+    onEntered: Deferred.Deferred<void>
+  ) {
+    if (isJoined(sid, office)) return
+    const echoed = yield* Effect.timeoutOption(Deferred.await(onEntered), echoTimeout)
+    // The session may have lost its membership again.
+    if (Option.isSome(echoed) || isJoined(sid, office)) return
+    yield* Effect.ignore(events.refresh(office))
+    if (isJoined(sid, office)) return
+    sync.markOutOfSync()
+    return yield* registryUnavailable()
+  })
+
+  const attemptJoin = Effect.fnUntraced(function* (
+    session: Session,
+    membership: Membership,
+    terms: JoinTerms,
+    capacity: Capacity
+  ) {
+    for (let attempt = 0; attempt < maxJoinAttempts; attempt++) {
+      if (!isReady()) return yield* registryUnavailable()
+      const inSync = yield* Effect.timeoutOption(sync.awaitInSync, Duration.sum(scriptTimeout, gracePeriod))
+      if (Option.isNone(inSync)) return yield* registryUnavailable()
+      const joined = sync.outOfSyncOnError(scripts.join(session, membership, terms, capacity))
+      const outcome = yield* Effect.mapError(joined, registryUnavailable)
+      if (outcome === "joined") return
+      if (Array.isArray(outcome)) {
+        const [, name, joinedAt] = outcome
+        return yield* membershipConflict(membership, { name, ...(joinedAt !== "" && { joinedAt: Number(joinedAt) }) })
+      }
+      if (outcome === "office_full") return yield* officeFull(membership.office)
+      if (outcome === "too_many_offices") return yield* tooManyOffices()
+      // An expired join that did not time out here: the clock of Redis was changed. Reconciling syncs it.
+      sync.markOutOfSync()
+    }
+    return yield* registryUnavailable()
+  })
+
+  return Effect.fnUntraced(function* (session: Session, membership: Membership, terms: JoinTerms, capacity: Capacity) {
+    const isNew = yield* Effect.fromResult(checkJoin(session, membership))
+    // After a takeover that this node has not received yet, the session is evicted when it arrives.
+    if (!isNew) return
+    if (!membership.name.isWellFormed() || !membership.office.isWellFormed()) return yield* malformedName
+    const onEntered = Deferred.makeUnsafe<void>()
+    const endJoin = local.beginJoin(session.sid, membership.office, () => Deferred.doneUnsafe(onEntered, Exit.void))
+    const reconcilesBefore = sync.reconcileCount()
+    yield* attemptJoin(session, membership, terms, capacity).pipe(
+      Effect.andThen(awaitJoinEcho(session.sid, membership.office, onEntered)),
+      Effect.ensuring(Effect.sync(endJoin)),
+      // A reconciliation during the join left out the current membership.
+      Effect.tapError(() =>
+        Effect.sync(() => {
+          if (reconcilesBefore !== sync.reconcileCount() && Option.isSome(session.membership)) sync.markOutOfSync()
+        })
+      )
+    )
+  })
+}
 
 /** A node without renewal for this long is removed. With the heartbeat below, other nodes see that within 4 seconds. */
 const lease = Duration.seconds(3)

@@ -1,5 +1,5 @@
 import { Clock, Effect, Result } from "effect"
-import { addToBacklog, backlogNotifications, makeBacklog } from "../../../domain/office/NotificationBacklog.ts"
+import { NotificationBacklog } from "../../../domain/office/NotificationBacklog.ts"
 import type { Member } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
 import { defaultLine, lineForVersion } from "../../../domain/wire/lines.ts"
@@ -40,9 +40,9 @@ export const makeNotifications = Effect.fnUntraced(function* (connections: Conne
   const metrics = yield* ServerMetrics
   const nodeLink = yield* NodeLink
   const defer = (connection: Connection, notification: Notification) => {
-    const backlog = (connection.notificationBacklog ??= makeBacklog())
+    const backlog = (connection.notificationBacklog ??= new NotificationBacklog())
     const before = backlog.size
-    addToBacklog(backlog, notification)
+    backlog.add(notification)
     connections.checkBacklog(connection)
     for (let saved = before + 1 - backlog.size; saved > 0; saved--) metrics.dropped("notification")
     if (backlog.size <= maxDeferredNotifications) return
@@ -55,8 +55,7 @@ export const makeNotifications = Effect.fnUntraced(function* (connections: Conne
     const { line, notificationBacklog } = connection
     if (notificationBacklog === undefined) return
     connection.notificationBacklog = undefined
-    for (const notification of backlogNotifications(notificationBacklog))
-      send(connection, encodeNotification(line, notification))
+    for (const notification of notificationBacklog.list()) send(connection, encodeNotification(line, notification))
   }
 
   /** Notifies sessions of this node. */
@@ -95,17 +94,12 @@ export const makeNotifications = Effect.fnUntraced(function* (connections: Conne
 
   /** Notifies members of any node. Another node gets one message for all of its members. */
   const notifyMembers = (members: ReadonlyArray<Member>, notification: Notification): void => {
-    const local: Array<string> = []
-    const remote: Array<Member> = []
-    for (const member of members) {
-      if (member.node === nodeLink.node) local.push(member.sid)
-      else remote.push(member)
-    }
-    if (remote.length > 0) {
-      for (const [node, recipients] of Map.groupBy(remote, (member) => member.node))
-        notifyNode(node, recipients, notification)
-    }
-    notify(local, notification)
+    const { [nodeLink.node]: local = [], ...others } = Object.groupBy(members, ({ node }) => node)
+    for (const [node, recipients = []] of Object.entries(others)) notifyNode(node, recipients, notification)
+    notify(
+      local.map(({ sid }) => sid),
+      notification
+    )
   }
 
   return { flush, notify, notifyMembers }

@@ -22,11 +22,8 @@ import {
 import { Limits } from "../Limits.ts"
 import { makeOutboundLinks, makeOutboundRequests, queueFull } from "./outboundLinks.ts"
 
-/** A request of another node. */
-interface InboundRequest {
-  /** Cancels it at the member, and replies; without an outcome, no caller waits for one. */
-  readonly cancel: (exit?: ReplyExit) => void
-}
+/** Cancels a request of another node at the member, and replies; without an outcome, no caller waits for one. */
+type Cancel = (exit?: ReplyExit) => void
 
 const noReply: Reply = []
 
@@ -46,12 +43,12 @@ const addLink = (links: Map<string, Set<Link>>, node: string, link: Link) => {
 /** The links that other nodes have opened. `limitReply` gives the outcome that a link can still take. */
 const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit) => {
   const links = new Map<string, Set<Link>>()
-  const requests = new Set<InboundRequest>()
+  const requests = new Set<Cancel>()
   let handler: NodeMessageHandler | undefined
 
   const serveRequest = (
     link: Link,
-    ofLink: Map<number, InboundRequest>,
+    ofLink: Map<number, Cancel>,
     [, id, timeoutMillis, sid, office, event]: Extract<NodeMessage, readonly ["request", ...unknown[]]>,
     body: Body
   ): Effect.Effect<Reply> => {
@@ -62,29 +59,27 @@ const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit
     const serving = Effect.callback<Reply>((resume) => {
       let cancelMember: (() => void) | undefined
       const finish = (makeReply: () => Reply): boolean => {
-        if (!requests.delete(request)) return false
+        if (!requests.delete(cancel)) return false
         ofLink.delete(id)
         resume(Effect.succeed(makeReply()))
         return true
       }
-      const request: InboundRequest = {
-        cancel: (exit) => {
-          if (finish(() => (exit === undefined ? noReply : encodeOutcome(exit)))) cancelMember?.()
-        }
+      const cancel: Cancel = (exit) => {
+        if (finish(() => (exit === undefined ? noReply : encodeOutcome(exit)))) cancelMember?.()
       }
-      requests.add(request)
-      ofLink.set(id, request)
+      requests.add(cancel)
+      ofLink.set(id, cancel)
       const timeout = Duration.millis(timeoutMillis)
       cancelMember = current.startRequest({ sid, office }, event, body, timeout, (exit) => {
         finish(() => encodeOutcome(limitReply(link, exit)))
       })
     })
     // The loss of the link interrupts it, and the handler may throw.
-    return Effect.onError(serving, () => Effect.sync(() => ofLink.get(id)?.cancel()))
+    return Effect.onError(serving, () => Effect.sync(() => ofLink.get(id)?.()))
   }
 
   const handleMessages = (link: Link): MessageHandler => {
-    const ofLink = new Map<number, InboundRequest>()
+    const ofLink = new Map<number, Cancel>()
     const invalid = Effect.as(Effect.logWarning("invalid node message"), noReply)
     return (text, body) => {
       const message = decodeNodeMessage(text)
@@ -92,7 +87,7 @@ const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit
         case "request":
           return ofLink.has(message[1]) ? invalid : serveRequest(link, ofLink, message, body)
         case "cancel":
-          ofLink.get(message[1])?.cancel()
+          ofLink.get(message[1])?.()
           return Effect.succeed(noReply)
         case "notify":
           handler?.notify(message[1], message[2], body)
@@ -112,7 +107,7 @@ const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit
     setHandler: (next: NodeMessageHandler | undefined): void => {
       handler = next
       if (next !== undefined) return
-      for (const { cancel } of requests) cancel(Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
+      for (const cancel of requests) cancel(Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
     },
     linksOf: (node: string): ReadonlyArray<Link> => [...(links.get(node) ?? [])],
     /** Bytes that wait for the other nodes. */

@@ -14,22 +14,15 @@ import {
   type Observers,
   UpdateObservers
 } from "../observability/observers.ts"
-import { type CallBodies, type CallBodyOptions, makeCallBodies } from "./CallBodies.ts"
-import { makeCallTable } from "./CallTable.ts"
+import { type CallBodyOptions, makeCallBodies } from "./CallBodies.ts"
+import { makeCallTable, callId, toMembershipEvent, toPageMember } from "./pageEvents.ts"
 import { type Focus, makeCommands } from "./commands.ts"
 import { type Inspections, makeInspections } from "./inspections.ts"
 import { makeClusterCommands, type FollowedNodes, makeOtherNodes, type OtherNodes } from "./nodes/otherNodes.ts"
 import { makeNodeService } from "./nodes/nodeService.ts"
 import { makeOperatorCalls } from "./operatorCalls.ts"
-import { callId, toMembershipEvent, toPageMember } from "./pageEvents.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
-import {
-  type CallAsOperator,
-  type ExecuteCommand,
-  type PageSource,
-  batchInterval,
-  type PageStream
-} from "../../shared/page/PageSource.ts"
+import { type CallAsOperator, type PageSource, batchInterval, type PageStream } from "../../shared/page/PageSource.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
 
 /** Streams that are open at the same time. */
@@ -50,10 +43,8 @@ export interface OfficeWatchOptions {
 }
 
 /** A Server to which the watch is attached. */
-interface Attached {
+interface Attached extends Pick<PageSource, "execute" | "call"> {
   readonly server: WatchedServer
-  readonly execute: ExecuteCommand
-  readonly call: CallAsOperator
   readonly others: OtherNodes
   /** Completed when the Server begins to shut down. */
   readonly detached: Deferred.Deferred<undefined>
@@ -108,24 +99,18 @@ function* callsInFlight({ connections }: WatchedServer) {
   for (const { calls } of connections.all()) for (const { origin } of calls) if (origin !== undefined) yield origin
 }
 
-/** The open streams by their ids. Each of them gets the calls of a table, and other events. */
-const makeOpenStreams = () => {
+/** The open streams by their ids, the calls that they get, and the Server. */
+const makeWatched = ({ bodies }: OfficeWatchOptions) => {
   const streams = new Map<string, OpenStream>()
-  const forEach = (action: (buffer: StreamBuffer) => void): void => {
-    for (const { buffer } of streams.values()) action(buffer)
-  }
-  return { streams, calls: makeCallTable(streams), forEach }
+  const attached = undefined as Attached | undefined
+  return { streams, calls: makeCallTable(streams), bodies: bodies && makeCallBodies(bodies), attached }
 }
 
-type OpenStreams = ReturnType<typeof makeOpenStreams>
+type Watched = ReturnType<typeof makeWatched>
 
-interface OpeningParts extends OpenStreams {
-  readonly attached: () => Attached | undefined
-  readonly bodies: CallBodies | undefined
-}
-
-/** Makes the effects that open a stream: of this node alone, and with the other nodes. */
-const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forEach, streams }: OpeningParts) {
+/** Makes the effect that opens a stream of this node alone. */
+const makeOpening = Effect.fnUntraced(function* (watched: Watched) {
+  const { bodies, calls, streams } = watched
   const clock = yield* Clock.Clock
   const observability = yield* Observability
   /** Replaces the background task. */
@@ -134,13 +119,13 @@ const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forE
   const nodeEvent = (server: WatchedServer): PageNode => toPageNode(server, observability.report())
 
   const reportStatus = Effect.sync(() => {
-    const server = attached()?.server
+    const server = watched.attached?.server
     if (server === undefined) return
     const status: ReadonlyArray<PageEvent> = [
       { _tag: "Activity", at: now(), offices: calls.takeActivity() },
       { _tag: "Node", node: nodeEvent(server) }
     ]
-    forEach((buffer) => buffer.setStatus(status))
+    for (const { buffer } of streams.values()) buffer.setStatus(status)
   })
 
   const reporting = Effect.sleep(statusInterval).pipe(
@@ -164,9 +149,8 @@ const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forE
   }
 
   const openStream = Effect.gen(function* () {
-    const serving = attached()
-    if (serving === undefined) return yield* notServing()
-    const { detached, server } = serving
+    if (watched.attached === undefined) return yield* notServing()
+    const { detached, server } = watched.attached
     if (streams.size >= maxStreams)
       return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
     if (streams.size === 0) run(reporting)
@@ -187,7 +171,7 @@ const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forE
 
   return Effect.map(Effect.acquireRelease(openStream, closeStream), ({ buffer, detached, snapshot }): PageStream => {
     const hasEvents = (): boolean => {
-      const server = attached()?.server
+      const server = watched.attached?.server
       if (server !== undefined) calls.showRunning(callsInFlight(server), server.registry.node, now())
       return buffer.hasEvents()
     }
@@ -202,13 +186,8 @@ const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forE
   })
 })
 
-interface AttachParts extends Pick<OpeningParts, "streams" | "bodies"> {
-  /** Opens a stream of this node. */
-  readonly openHere: PageSource["open"]
-}
-
 /** Makes the function that executes the commands of operators at a Server until the scope closes. */
-const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: AttachParts) {
+const makeAttach = Effect.fnUntraced(function* ({ bodies, streams }: Watched, openHere: PageSource["open"]) {
   const documents = yield* Effect.serviceOption(DocumentReader)
   const recorded = yield* makeRecordAction
   const focus: Focus = Effect.fnUntraced(function* (id, address, operator) {
@@ -227,8 +206,7 @@ const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: A
       const { computer, line, office, tool } = request
       return recorded("call", operator, { line, office, computer, tool }, startCall(request, operator))
     }
-    const serve = yield* makeNodeService({ open: openHere, execute, call })
-    yield* server.nodes.serveOperators(serve)
+    yield* server.nodes.serveOperators(yield* makeNodeService({ open: openHere, execute, call }))
     const commands = makeClusterCommands(server, others, { execute, call })
     return { server, others, detached: yield* Deferred.make<undefined>(), ...commands }
   })
@@ -236,20 +214,20 @@ const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: A
 
 const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   const clock = yield* Clock.Clock
-  const bodies = options.bodies === undefined ? undefined : makeCallBodies(options.bodies)
-  let attached: Attached | undefined
-  const opened = makeOpenStreams()
-  const { calls, forEach, streams } = opened
-  const openHere = yield* makeOpening({ ...opened, bodies, attached: () => attached })
-  const attach = yield* makeAttach({ streams, bodies, openHere })
+  const watched = makeWatched(options)
+  const { bodies, calls, streams } = watched
+  const openHere = yield* makeOpening(watched)
+  const attach = yield* makeAttach(watched, openHere)
   const now = () => clock.currentTimeMillisUnsafe()
-  const addEvent = (event: PageEvent): void => forEach((buffer) => buffer.addEvent(event))
+  const addEvent = (event: PageEvent): void => {
+    for (const { buffer } of streams.values()) buffer.addEvent(event)
+  }
 
   /** Adds an observer to those of the context, for the time that a stream is open. */
   const observe = <A>(observers: Observers<A>, onEvent: (event: A, server: WatchedServer) => void) =>
     Effect.map(observers, (before) => {
       const observer = (event: A) => {
-        if (streams.size > 0 && attached !== undefined) onEvent(event, attached.server)
+        if (streams.size > 0 && watched.attached !== undefined) onEvent(event, watched.attached.server)
       }
       return Context.make(observers, [...before, observer])
     })
@@ -274,19 +252,21 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
     open: Effect.gen(function* () {
       const stream = yield* openHere
       const own = streams.get(stream.snapshot.stream)
-      if (own !== undefined && attached !== undefined) own.others = yield* attached.others.follow(own.buffer)
+      if (own !== undefined && watched.attached !== undefined)
+        own.others = yield* watched.attached.others.follow(own.buffer)
       return stream
     }),
     execute: (command, operator) =>
-      Effect.suspend(() => attached?.execute(command, operator) ?? Effect.fail(notServing())),
-    call: (request, operator) => Effect.suspend(() => attached?.call(request, operator) ?? Effect.fail(notServing())),
+      Effect.suspend(() => watched.attached?.execute(command, operator) ?? Effect.fail(notServing())),
+    call: (request, operator) =>
+      Effect.suspend(() => watched.attached?.call(request, operator) ?? Effect.fail(notServing())),
     attach: (server) =>
       Effect.asVoid(
         Effect.acquireRelease(
-          Effect.tap(attach(server), (next) => Effect.sync(() => void (attached = next))),
+          Effect.tap(attach(server), (next) => Effect.sync(() => void (watched.attached = next))),
           ({ detached }) =>
             Effect.suspend(() => {
-              attached = undefined
+              watched.attached = undefined
               return Deferred.succeed(detached, undefined)
             })
         )

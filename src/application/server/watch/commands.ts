@@ -63,17 +63,17 @@ export const makeCommands = Effect.fnUntraced(function* (
       ),
     Disconnect: ({ sid }, operator) => {
       const connection = connections.get(sid)
-      if (connection === undefined)
-        return recorded("disconnect", operator, { sid }, Effect.fail(notFound(`No connection '${sid}'`)))
-      const { line, name, office, role } = toPageMember(connection, clock.currentTimeMillisUnsafe()) ?? {}
-      const target = { sid, ...definedOnly({ line, office, role, name }) }
-      const { subject } = connection.identity
-      connection.closing = true
-      const closing = Effect.andThen(
-        Effect.logInfo("connection closed", { sid, subject, reason: "operator_disconnect" }),
-        connection.link.close("disconnected by an operator")
-      )
-      return Effect.as(recorded("disconnect", operator, target, closing), {})
+      const member = connection && toPageMember(connection, clock.currentTimeMillisUnsafe())
+      const { line, name, office, role } = member ?? {}
+      const disconnecting = Effect.gen(function* () {
+        if (connection === undefined) return yield* notFound(`No connection '${sid}'`)
+        const { subject } = connection.identity
+        connection.closing = true
+        yield* Effect.logInfo("connection closed", { sid, subject, reason: "operator_disconnect" })
+        yield* connection.link.close("disconnected by an operator")
+        return {}
+      })
+      return recorded("disconnect", operator, { sid, ...definedOnly({ line, office, role, name }) }, disconnecting)
     },
     Drain: ({ node }, operator) => {
       const draining = Effect.suspend(() => {

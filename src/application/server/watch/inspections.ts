@@ -1,4 +1,4 @@
-import { Duration, Effect, FiberMap, Option, Result, type Scope } from "effect"
+import { Duration, Effect, FiberMap, Option, Result } from "effect"
 import { operatorRequests } from "../../../domain/page/operatorRequests.ts"
 import type { OfficeAddress, PageEvent } from "../../../domain/page/PageEvent.ts"
 import { decodeBody, jsonBody } from "../../ports/Body.ts"
@@ -18,12 +18,7 @@ const retryDelay = Duration.seconds(5)
 const maxInspectionBytes = 1024 * 1024
 
 /** The Computers that report to one stream. */
-export interface Inspections {
-  /** Asks the Computers of this office, instead of those of the office before. */
-  readonly focus: (address: OfficeAddress) => Effect.Effect<void>
-  /** Asks a session, if it is a Computer of the office that reports, until its connection closes. */
-  readonly add: (sid: string) => void
-}
+export type Inspections = Effect.Success<ReturnType<typeof makeInspections>>
 
 /**
  * Asks the Computers of this node in one office for the states of their MCP servers, as long as the scope. Only
@@ -32,7 +27,7 @@ export interface Inspections {
 export const makeInspections = Effect.fnUntraced(function* (
   { connections }: WatchedServer,
   publish: (event: PageEvent) => void
-): Effect.fn.Return<Inspections, never, Scope.Scope> {
+) {
   const fibers = yield* FiberMap.make<string, void>()
   const run = yield* FiberMap.runtime(fibers)()
   let focused: OfficeAddress | undefined
@@ -75,14 +70,16 @@ export const makeInspections = Effect.fnUntraced(function* (
   }
 
   return {
-    focus: ({ line, office }) =>
+    /** Asks the Computers of this office, instead of those of the office before. */
+    focus: ({ line, office }: OfficeAddress): Effect.Effect<void> =>
       Effect.gen(function* () {
         if (focused?.line === line && focused.office === office) return
         focused = { line, office }
         yield* FiberMap.clear(fibers)
         for (const connection of connections.all()) addConnection(connection)
       }),
-    add: (sid) => {
+    /** Asks a session, if it is a Computer of the office that reports, until its connection closes. */
+    add: (sid: string): void => {
       const connection = connections.get(sid)
       if (connection !== undefined) addConnection(connection)
     }

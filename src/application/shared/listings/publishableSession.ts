@@ -12,8 +12,7 @@ import {
 } from "../../../domain/tools/results/repairReply.ts"
 import { withoutRejectedParts } from "../../../domain/tools/results/repairResult.ts"
 import { type McpMethod, type McpPage, type McpSession, McpSessionError } from "../../ports/McpSession.ts"
-import { makeListingReport } from "./listingReport.ts"
-import { requestPage } from "./serverListings.ts"
+import { makeListingReport, requestPage } from "./serverListings.ts"
 
 /** Schemas that are remembered; those of the tools that were listed last stay. */
 const maxKnownSchemas = 10_000

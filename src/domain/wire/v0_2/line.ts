@@ -1,6 +1,6 @@
 import { plainNaming } from "../../tools/naming.ts"
 import { calls } from "../calls.ts"
-import { makeLine } from "../makeLine.ts"
+import { makeLine } from "../ProtocolLine.ts"
 import { decodeMembershipAck, decodeAckError, encodeMembershipAck, encodeProtocolError } from "./acks.ts"
 import { callStatus, decodeCallStatus, encodeCallStatus } from "./callStatus.ts"
 import { cancel, serverRequests, unknownCall, updates } from "./events.ts"

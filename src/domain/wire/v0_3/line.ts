@@ -7,7 +7,7 @@ import { makeGetToolsRet, repairWireTool } from "../v0_2/messages.ts"
 import { wireStruct } from "../wireStruct.ts"
 import { smallInlineBytes } from "../../blobs/binaryContent.ts"
 import { bundleNaming } from "../../tools/naming.ts"
-import { extendLine } from "../makeLine.ts"
+import { extendLine } from "../ProtocolLine.ts"
 import { encodeFlatError } from "../v0_2/acks.ts"
 import { line as v0_2 } from "../v0_2/line.ts"
 

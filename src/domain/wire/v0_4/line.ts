@@ -1,5 +1,5 @@
 import { laterCalls } from "../calls.ts"
-import { extendLine } from "../makeLine.ts"
+import { extendLine } from "../ProtocolLine.ts"
 import { line as v0_3 } from "../v0_3/line.ts"
 
 /** The protocol 0.4: as 0.3, with uploads to Computers. */

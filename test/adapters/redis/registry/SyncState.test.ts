@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { RedisUnavailable } from "../../../../src/adapters/redis/registry/ScriptRunner.ts"
-import { makeSyncState } from "../../../../src/adapters/redis/registry/SyncState.ts"
+import { makeSyncState } from "../../../../src/adapters/redis/registry/RegistryEvents.ts"
 
 const make = () => {
   const calls: Array<string> = []

@@ -3,7 +3,7 @@ import { Effect, Exit, Option, Scope } from "effect"
 import { AdmissionRejected, type Link } from "../../../../src/application/ports/Transport.ts"
 import type { Limits } from "../../../../src/application/server/Limits.ts"
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
-import { makeBacklog } from "../../../../src/domain/office/NotificationBacklog.ts"
+import { NotificationBacklog } from "../../../../src/domain/office/NotificationBacklog.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
 import { settle } from "../../../settle.ts"
 import { makeLink, makeParts, recordMetrics } from "../parts.ts"
@@ -50,7 +50,7 @@ describe("the set of connections of a Server", () => {
     const { link } = makeLink("a")
     yield* connections.reserve(link)
     const connection = open(link)
-    connection.notificationBacklog = makeBacklog()
+    connection.notificationBacklog = new NotificationBacklog()
     connections.closeForLimit(connection, "joinTimeout", "too late")
     assert.isUndefined(connection.notificationBacklog)
   })

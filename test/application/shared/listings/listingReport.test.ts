@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
-import { makeListingReport } from "../../../../src/application/shared/listings/listingReport.ts"
-import type { ServerListing } from "../../../../src/application/shared/listings/serverListings.ts"
+import { makeListingReport, type ServerListing } from "../../../../src/application/shared/listings/serverListings.ts"
 
 const omit = (name: string, reason = "name: not a text") => ({ name, reason })
 const listingOf = (listing: Partial<ServerListing>): ServerListing => ({ items: [], omitted: [], ...listing })

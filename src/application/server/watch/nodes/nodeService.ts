@@ -1,18 +1,78 @@
-import { type Cause, Duration, Effect, Exit, FiberMap, Option, Queue, Scope, Stream } from "effect"
-import { notFound, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
-import type { PageCallMessage } from "../../../../domain/page/PageCommand.ts"
+import { type Cause, Duration, Effect, Exit, FiberMap, Option, Queue, Result, Schema, Scope, Stream } from "effect"
+import { isJsonObject } from "../../../../domain/json.ts"
+import { Identifier } from "../../../../domain/model/fields.ts"
+import { Right } from "../../../../domain/model/Identity.ts"
+import { badRequest, notFound, ProtocolError, unavailable } from "../../../../domain/model/ProtocolError.ts"
+import { definedOnly } from "../../../../domain/objects.ts"
+import { PageCallRequest, PageCommand, type PageCallMessage } from "../../../../domain/page/PageCommand.ts"
+import type { PageBatch } from "../../../../domain/page/PageEvent.ts"
+import { makeCodec } from "../../../../domain/validation.ts"
 import { type Body, decodeBody, jsonBody } from "../../../ports/Body.ts"
+import type { Reply } from "../../../ports/Transport.ts"
+import type { ExecuteCommand, CallAsOperator, Operator, PageStream } from "../../../shared/page/PageSource.ts"
 import { secureRandomHex } from "../../../shared/secureRandom.ts"
-import {
-  encodeNodeError,
-  encodeNodeReply,
-  fromNodeOperator,
-  type NextMessages,
-  type NodeRequest,
-  nodeRequestCodec,
-  type OpenedStream
-} from "./NodeRequest.ts"
-import type { ExecuteCommand, CallAsOperator, PageStream } from "../../../shared/page/PageSource.ts"
+
+/** The event of requests between nodes for their operators. */
+export const operatorsEvent = "a2c:operators"
+
+const Texts = Schema.Array(Schema.String)
+
+/** An operator whom another node has authenticated. */
+const NodeOperator = Schema.Struct({
+  subject: Schema.String,
+  isShared: Schema.optionalKey(Schema.Boolean),
+  rights: Schema.Array(Right),
+  offices: Texts,
+  names: Texts,
+  expiresAt: Schema.optionalKey(Schema.Finite),
+  remoteAddress: Schema.String
+})
+
+export const toNodeOperator = ({ identity, remoteAddress }: Operator): typeof NodeOperator.Type => {
+  const { expiresAt, grants, isShared, subject } = identity
+  return { subject, ...grants, remoteAddress, ...definedOnly({ expiresAt, isShared }) }
+}
+
+export const fromNodeOperator = (operator: typeof NodeOperator.Type): Operator => {
+  const { expiresAt, isShared, remoteAddress, subject, ...grants } = operator
+  return { identity: { subject, grants, expiresAt, ...definedOnly({ isShared }) }, remoteAddress }
+}
+
+const NodeRequest = Schema.Union([
+  /** Opens a page's stream of the other node; the reply is its snapshot. */
+  Schema.TaggedStruct("OpenPage", {}),
+  /** Starts a call at the other node; the reply has the id of a stream. */
+  Schema.TaggedStruct("OpenCall", { call: PageCallRequest, operator: NodeOperator }),
+  /** Waits for the next messages of a stream; the reply is a {@link NextMessages}. */
+  Schema.TaggedStruct("Next", { stream: Identifier }),
+  Schema.TaggedStruct("Close", { stream: Identifier }),
+  /** Executes a command at the other node; the reply is that of the command. */
+  Schema.TaggedStruct("Execute", { command: PageCommand, operator: NodeOperator })
+])
+
+/** A request of one node to another for an operator. Its reply is the value, or an `error`. */
+export type NodeRequest = typeof NodeRequest.Type
+
+export const nodeRequestCodec = makeCodec(NodeRequest)
+
+export interface NextMessages {
+  /** Empty when none has arrived in time. */
+  readonly messages: ReadonlyArray<PageBatch | PageCallMessage>
+  /** The stream has ended. */
+  readonly isLast: boolean
+}
+
+export const unreachable = (node: string, reason: string) =>
+  unavailable(`The node ${node} cannot be reached: ${reason}`)
+
+/** The value of a node's reply, or the error in its place. */
+export const decodeNodeReply = (node: string, [body]: Reply): Result.Result<object, ProtocolError> =>
+  Result.flatMap(body?.value() ?? Result.fail(badRequest("no reply")), (reply) => {
+    const { error, value } = isJsonObject(reply) ? reply : {}
+    if (isJsonObject(error) && typeof error["code"] === "number")
+      return Result.fail(new ProtocolError({ code: error["code"], message: String(error["message"]) }))
+    return isJsonObject(value) ? Result.succeed(value) : Result.fail(unreachable(node, "its reply is malformed"))
+  })
 
 /** How long a request waits for the next message of a call. */
 const maxWait = Duration.seconds(10)
@@ -23,11 +83,12 @@ const lease = Duration.seconds(30)
 /** Messages of a call that wait for the other node. */
 const maxQueuedMessages = 16
 
-/** A stream that was opened, with the reply to its request. */
-interface Opened {
-  readonly reply: { readonly stream: string }
-  readonly next: Effect.Effect<NextMessages>
-}
+/** Opens a stream, and gives the reply to its request. */
+type Open = Effect.Effect<
+  { readonly reply: { readonly stream: string }; readonly next: Effect.Effect<NextMessages> },
+  ProtocolError,
+  Scope.Scope
+>
 
 interface ServiceOptions {
   readonly open: Effect.Effect<PageStream, ProtocolError, Scope.Scope>
@@ -35,7 +96,7 @@ interface ServiceOptions {
   readonly call: CallAsOperator
 }
 
-const openPage = (open: ServiceOptions["open"]): Effect.Effect<Opened, ProtocolError, Scope.Scope> =>
+const openPage = (open: ServiceOptions["open"]): Open =>
   Effect.map(open, ({ next, snapshot }) => ({
     reply: snapshot,
     next: Effect.map(next, (batch) => ({ messages: batch === undefined ? [] : [batch], isLast: batch === undefined }))
@@ -58,17 +119,13 @@ const openCall = Effect.fnUntraced(function* (
     Effect.map((message): NextMessages => ({ messages: Option.toArray(message), isLast: false })),
     Effect.orElseSucceed((): NextMessages => ({ messages: [], isLast: true }))
   )
-  return { reply: { stream: secureRandomHex(16) } satisfies OpenedStream, next }
+  return { reply: { stream: secureRandomHex(16) }, next }
 })
 
 /** Makes the function that serves the requests of other nodes, as long as the scope. */
-export const makeNodeService = Effect.fnUntraced(function* ({
-  call,
-  execute,
-  open
-}: ServiceOptions): Effect.fn.Return<(body: Body) => Effect.Effect<Body>, never, Scope.Scope> {
+export const makeNodeService = Effect.fnUntraced(function* ({ call, execute, open }: ServiceOptions) {
   const scope = yield* Effect.scope
-  const streams = new Map<string, Pick<Opened, "next"> & { readonly scope: Scope.Closeable }>()
+  const streams = new Map<string, Pick<Effect.Success<Open>, "next"> & { readonly scope: Scope.Closeable }>()
   const leases = yield* FiberMap.make<string, void>()
 
   const close = (id: string): Effect.Effect<void> =>
@@ -81,7 +138,7 @@ export const makeNodeService = Effect.fnUntraced(function* ({
   const extendLease = (id: string) => FiberMap.run(leases, id, Effect.andThen(Effect.sleep(lease), close(id)))
 
   /** Opens a stream that ends with its lease, and gives its first reply. */
-  const serve = Effect.fnUntraced(function* (opening: Effect.Effect<Opened, ProtocolError, Scope.Scope>) {
+  const serve = Effect.fnUntraced(function* (opening: Open) {
     const streamScope = yield* Scope.fork(scope)
     const { next, reply } = yield* Effect.onError(Scope.provide(opening, streamScope), () =>
       Scope.close(streamScope, Exit.void)
@@ -115,12 +172,12 @@ export const makeNodeService = Effect.fnUntraced(function* ({
     }
   }
 
-  return (body) =>
+  return (body: Body): Effect.Effect<Body> =>
     Effect.fromResult(decodeBody(body, nodeRequestCodec.decode)).pipe(
       Effect.flatMap(handle),
       Effect.match({
-        onSuccess: (value) => jsonBody(encodeNodeReply(value)),
-        onFailure: (error) => jsonBody(encodeNodeError(error))
+        onSuccess: (value) => jsonBody({ value }),
+        onFailure: ({ code, message }) => jsonBody({ error: { code, message } })
       })
     )
 })

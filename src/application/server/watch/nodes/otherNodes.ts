@@ -1,11 +1,5 @@
 import { Clock, Duration, Effect, FiberMap, Option, Result, type Scope, Stream } from "effect"
-import {
-  badRequest,
-  ProtocolError,
-  unavailable,
-  computerNotFound,
-  notFound
-} from "../../../../domain/model/ProtocolError.ts"
+import { type ProtocolError, computerNotFound, notFound } from "../../../../domain/model/ProtocolError.ts"
 import {
   type PageCallMessage,
   type PageCallRequest,
@@ -26,17 +20,11 @@ import {
   type NextMessages,
   nodeRequestCodec,
   type NodeRequest,
-  type OpenedStream,
   operatorsEvent,
-  toNodeOperator
-} from "./NodeRequest.ts"
-import {
-  type PageReply,
-  type Operator,
-  batchInterval,
-  type ExecuteCommand,
-  type CallAsOperator
-} from "../../../shared/page/PageSource.ts"
+  toNodeOperator,
+  unreachable
+} from "./nodeService.ts"
+import { type PageReply, type Operator, batchInterval, type PageSource } from "../../../shared/page/PageSource.ts"
 import type { StreamBuffer } from "../../../shared/page/StreamBuffer.ts"
 import type { ComputerAddress } from "../computerRequests.ts"
 
@@ -49,7 +37,7 @@ const discoveryInterval = Duration.seconds(1)
 /** The replies by the tag of the request. */
 interface NodeReplies {
   readonly OpenPage: PageSnapshot
-  readonly OpenCall: OpenedStream
+  readonly OpenCall: { readonly stream: string }
   readonly Next: NextMessages
   readonly Close: object
   readonly Execute: PageReply
@@ -63,8 +51,6 @@ export type OtherNodes = ReturnType<typeof makeOtherNodes>
 /** The other nodes in one stream of a page. */
 export type FollowedNodes = Effect.Success<ReturnType<OtherNodes["follow"]>>
 
-const unreachable = (node: string, reason: string) => unavailable(`The node ${node} cannot be reached: ${reason}`)
-
 const makeRequestNode =
   ({ startRequest }: WatchedServer["nodeLink"]) =>
   <T extends NodeRequest["_tag"]>(node: string, message: Extract<NodeRequest, { readonly _tag: T }>) =>
@@ -74,13 +60,10 @@ const makeRequestNode =
       const cancel = startRequest(node, operatorsTarget, operatorsEvent, body, replyTimeout, onReply)
       return Effect.sync(cancel)
     }).pipe(
-      Effect.flatMap(([body]) => Effect.fromResult(body?.value() ?? Result.fail(badRequest("no reply")))),
-      Effect.flatMap((value) => {
-        const reply = decodeNodeReply(value)
-        if (reply === undefined) return Effect.fail(unreachable(node, "its reply is malformed"))
-        // The node is of this cluster, and replies as its service does.
-        return reply instanceof ProtocolError ? Effect.fail(reply) : Effect.succeed(reply as NodeReplies[T])
-      })
+      // The node is of this cluster, and replies as its service does.
+      Effect.flatMap(
+        (reply) => Effect.fromResult(decodeNodeReply(node, reply)) as Effect.Effect<NodeReplies[T], ProtocolError>
+      )
     )
 
 type RequestNode = ReturnType<typeof makeRequestNode>
@@ -140,12 +123,11 @@ const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
         Effect.catch(following, ({ message: reason }) => Effect.logDebug("other node not watched", { node, reason }))
     )
 
-    const discoverNodes = Effect.suspend(() =>
-      Effect.forEach(names(), (node) => FiberMap.run(fibers, node, followNode(node), { onlyIfMissing: true }), {
-        discard: true
-      })
-    )
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(discoverNodes, Effect.sleep(discoveryInterval))))
+    const discoverNodes = Effect.gen(function* () {
+      for (const node of names()) yield* FiberMap.run(fibers, node, followNode(node), { onlyIfMissing: true })
+      yield* Effect.sleep(discoveryInterval)
+    })
+    yield* Effect.forkScoped(Effect.forever(discoverNodes))
     return {
       /** Sets the office that the stream watches at the other nodes. */
       focus: (address: OfficeAddress, operator: Operator): Effect.Effect<void> =>
@@ -164,13 +146,15 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
   const request = makeRequestNode(nodeLink)
 
   /**
-   * Requests from all other nodes what only one of them has, and gives its reply or its error. Fails with `absent` when all of
+   * Requests from the node of a place, or from all other nodes what only one of them has. Fails with `absent` when all of
    * them reply so, and with another error when a node cannot be asked.
    */
-  const requestAll = Effect.fnUntraced(function* <A>(
-    ask: (node: string) => Effect.Effect<A, ProtocolError>,
-    absent: ProtocolError
+  const requestAt = Effect.fnUntraced(function* <A>(
+    place: Place,
+    ask: (node: string) => Effect.Effect<A, ProtocolError>
   ) {
+    if ("node" in place) return yield* ask(place.node)
+    const { absent } = place
     const results = yield* Effect.forEach(names(), (node) => Effect.result(ask(node)), { concurrency: "unbounded" })
     const found = results.find(Result.isSuccess)
     if (found !== undefined) return found.success
@@ -178,9 +162,6 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
     const failed = results.filter(Result.isFailure).find(({ failure }) => !isAbsent(failure))
     return yield* failed?.failure ?? absent
   })
-
-  const requestAt = <A>(place: Place, ask: (node: string) => Effect.Effect<A, ProtocolError>) =>
-    "node" in place ? ask(place.node) : requestAll(ask, place.absent)
 
   return {
     names,
@@ -206,20 +187,17 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
             const failed: PageCallMessage = { _tag: "Failed", error: { code, message } }
             return Effect.succeed({ messages: [failed], isLast: true })
           }),
-          Effect.map(({ isLast, messages }) => {
-            const rest: Option.Option<undefined> = isLast ? Option.none() : Option.some(undefined)
-            return [messages as ReadonlyArray<PageCallMessage>, rest] as const
-          })
+          Effect.map(({ isLast, messages }) => [
+            messages as ReadonlyArray<PageCallMessage>,
+            isLast ? Option.none<undefined>() : Option.some(undefined)
+          ])
         )
       )
     })
   }
 }
 
-interface LocalCommands {
-  readonly execute: ExecuteCommand
-  readonly call: CallAsOperator
-}
+type LocalCommands = Pick<PageSource, "execute" | "call">
 
 /** The node of a call by its id, `NODE/SERIAL`. */
 const nodeOfCall = (id: string): string => id.slice(0, Math.max(0, id.lastIndexOf("/")))

@@ -1,14 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { decodeHead, jsonBody } from "../../../../../src/application/ports/Body.ts"
+import { jsonBody } from "../../../../../src/application/ports/Body.ts"
 import {
   decodeNodeReply,
+  fromNodeOperator,
+  makeNodeService,
   type NodeRequest,
   nodeRequestCodec,
   toNodeOperator
-} from "../../../../../src/application/server/watch/nodes/NodeRequest.ts"
-import { makeNodeService } from "../../../../../src/application/server/watch/nodes/nodeService.ts"
+} from "../../../../../src/application/server/watch/nodes/nodeService.ts"
 import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
 import { line, olga } from "../watchedServer.ts"
 
@@ -31,7 +32,7 @@ const open = Effect.fnUntraced(function* (messages: Stream.Stream<PageCallMessag
   })
   const send = Effect.fnUntraced(function* (request: NodeRequest) {
     const reply = yield* handle(jsonBody(nodeRequestCodec.encode(request)))
-    return decodeNodeReply(Result.getOrUndefined(decodeHead(reply, Result.succeed)))
+    return Result.merge(decodeNodeReply("two", [reply]))
   })
   const reply = yield* send({ _tag: "OpenCall", call, operator: toNodeOperator(olga) })
   const { stream } = reply as { readonly stream: string }
@@ -84,4 +85,11 @@ describe("a stream for another node", () => {
       assert.isFalse(isRunning())
     })
   )
+})
+
+describe("an operator at another node", () => {
+  it("has the identity that its node has authenticated, with its end", () => {
+    const operator = { ...olga, identity: { ...olga.identity, isShared: true, expiresAt: 1000 } }
+    assert.deepStrictEqual(fromNodeOperator(toNodeOperator(operator)), operator)
+  })
 })

@@ -2,17 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeHead, jsonBody } from "../../../../../src/application/ports/Body.ts"
-import {
-  encodeNodeError,
-  encodeNodeReply,
-  type NodeRequest,
-  nodeRequestCodec
-} from "../../../../../src/application/server/watch/nodes/NodeRequest.ts"
+import { type NodeRequest, nodeRequestCodec } from "../../../../../src/application/server/watch/nodes/nodeService.ts"
 import { makeOtherNodes } from "../../../../../src/application/server/watch/nodes/otherNodes.ts"
 import { makeStreamBuffer, maxQueuedEvents } from "../../../../../src/application/shared/page/StreamBuffer.ts"
 import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
 import type { PageEvent } from "../../../../../src/domain/page/PageEvent.ts"
-import { notFound } from "../../../../../src/domain/model/ProtocolError.ts"
 import { settle } from "../../../../settle.ts"
 import { makeParts } from "../../parts.ts"
 import { olga } from "../watchedServer.ts"
@@ -43,9 +37,9 @@ const otherNodes = (replyTo: (request: NodeRequest) => unknown) =>
 /** A stream that follows another node, whose every batch has omitted two calls and dropped three events. */
 const following = Effect.gen(function* () {
   const messages = [{ _tag: "Batch", at: 0, events: [], omittedCalls: 2, droppedEvents: 3 }]
-  const { others, requests } = yield* otherNodes(({ _tag }) =>
-    encodeNodeReply(_tag === "OpenPage" ? snapshot : { messages, isLast: false })
-  )
+  const { others, requests } = yield* otherNodes(({ _tag }) => ({
+    value: _tag === "OpenPage" ? snapshot : { messages, isLast: false }
+  }))
   const buffer = makeStreamBuffer([])
   yield* others.follow(buffer)
   return { buffer, reads: () => requests.filter((tag) => tag === "Next").length }
@@ -84,7 +78,7 @@ describe("the office that a stream watches", () => {
       const focused: Array<string> = []
       const { others, requests } = yield* otherNodes((request) => {
         if (request._tag === "Execute" && request.command._tag === "Focus") focused.push(request.command.office)
-        return encodeNodeReply(request._tag === "OpenPage" ? snapshot : { messages: [], isLast: false })
+        return { value: request._tag === "OpenPage" ? snapshot : { messages: [], isLast: false } }
       })
       const { focus } = yield* others.follow(makeStreamBuffer([]))
       while (!requests.includes("Next")) yield* TestClock.adjust("10 millis")
@@ -98,7 +92,7 @@ describe("a call at another node", () => {
   it.effect("ends with the error of that node, and is closed there", () =>
     Effect.gen(function* () {
       const { others, requests } = yield* otherNodes(({ _tag }) =>
-        _tag === "Next" ? encodeNodeError(notFound("The stream has ended")) : encodeNodeReply({ stream: "s" })
+        _tag === "Next" ? { error: { code: 404, message: "The stream has ended" } } : { value: { stream: "s" } }
       )
       const messages = yield* Effect.scoped(Effect.flatMap(others.call(call, olga, { node: "two" }), Stream.runCollect))
       assert.deepStrictEqual(messages, [{ _tag: "Failed", error: { code: 404, message: "The stream has ended" } }])
@@ -116,9 +110,9 @@ describe("a call at another node", () => {
         { messages: [], isLast: false },
         { messages: [result], isLast: true }
       ]
-      const { others } = yield* otherNodes(({ _tag }) =>
-        encodeNodeReply((_tag === "Next" ? replies.shift() : undefined) ?? { stream: "s" })
-      )
+      const { others } = yield* otherNodes(({ _tag }) => ({
+        value: (_tag === "Next" ? replies.shift() : undefined) ?? { stream: "s" }
+      }))
       const messages = yield* Effect.flatMap(others.call(call, olga, { node: "two" }), Stream.runCollect)
       assert.deepStrictEqual(messages, [started, result])
     })
