@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { parse as parseYaml } from "yaml"
 import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/ServerMetrics.ts"
-import { currentNameOf } from "../../src/main/cli/flags/formerNames.ts"
+import { currentNameOf } from "../../src/main/cli/flags/setting.ts"
 
 const read = (file: string): string => readFileSync(join("deploy", file), "utf8")
 

@@ -1,8 +1,8 @@
-import { posix, win32 } from "node:path"
+import { win32 } from "node:path"
 import { Effect, Layer, Option, Redacted, Result } from "effect"
 import { CredentialStore, CredentialsUnavailable } from "../../application/ports/CredentialStore.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { homeFolder, noHomeAdvice } from "../process/userFolders.ts"
+import { homeFolder, noHomeAdvice, pathBelow } from "../process/userFolders.ts"
 import { makeOwnerOnlyStore } from "./OwnerOnlyStore.ts"
 
 /** `path` is the credentials file, by default {@link defaultCredentialPath}. */
@@ -26,10 +26,7 @@ export const defaultCredentialPath = (
     const folder = roaming === "" ? home && win32.join(home, "AppData", "Roaming") : roaming
     return folder && win32.join(folder, "a2c", "credentials.json")
   }
-  // The XDG specification ignores relative paths.
-  const configured = env["XDG_CONFIG_HOME"] ?? ""
-  const folder = posix.isAbsolute(configured) ? configured : home && posix.join(home, ".config")
-  return folder && posix.join(folder, "a2c", "credentials.json")
+  return pathBelow(env["XDG_CONFIG_HOME"], home, ".config", "a2c", "credentials.json")
 }
 
 const parseEntries = (servers: JsonObject): Result.Result<Entries, string> => {

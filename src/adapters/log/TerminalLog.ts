@@ -78,37 +78,30 @@ const maxDelay = 20
 const maxWaiting = 16 * 1024
 
 /** Writes several lines at once, since a write costs more than a line. The end of the process writes the rest. */
-class LineCollector {
-  readonly #write: (lines: string) => void
-  #waiting = ""
-  #timer: NodeJS.Timeout | undefined
-  #isOpen = true
-
-  constructor(write: (lines: string) => void) {
-    this.#write = write
-    process.on("exit", this.#flush)
+const collectLines = (write: (lines: string) => void) => {
+  let waiting = ""
+  let timer: NodeJS.Timeout | undefined
+  let isOpen = true
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    const lines = waiting
+    waiting = ""
+    if (lines !== "") write(lines)
   }
-
-  add(lines: string, isUrgent: boolean): void {
-    this.#waiting += lines
-    if (isUrgent || !this.#isOpen || this.#waiting.length > maxWaiting) this.#flush()
-    else this.#timer ??= setTimeout(this.#flush, maxDelay).unref()
+  process.on("exit", flush)
+  const add = (lines: string, isUrgent: boolean) => {
+    waiting += lines
+    if (isUrgent || !isOpen || waiting.length > maxWaiting) flush()
+    else timer ??= setTimeout(flush, maxDelay).unref()
   }
-
   /** Later lines do not wait. */
-  close(): void {
-    this.#isOpen = false
-    process.off("exit", this.#flush)
-    this.#flush()
+  const close = () => {
+    isOpen = false
+    process.off("exit", flush)
+    flush()
   }
-
-  readonly #flush = (): void => {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    const lines = this.#waiting
-    this.#waiting = ""
-    if (lines !== "") this.#write(lines)
-  }
+  return { add, close }
 }
 
 /** True where lines may wait: a terminal shows them between the lines of stdout. */
@@ -125,9 +118,9 @@ export const layer: Layer.Layer<never> = Layer.unwrap(
     const write = (lines: string) => console.error(lines.slice(0, -1))
     if (!isCollectingUseful()) return Effect.succeed(layerTo(write))
     const collector = Effect.acquireRelease(
-      Effect.sync(() => new LineCollector(write)),
-      (open) => Effect.sync(() => open.close())
+      Effect.sync(() => collectLines(write)),
+      ({ close }) => Effect.sync(close)
     )
-    return Effect.map(collector, (open) => layerTo((lines, isUrgent) => open.add(lines, isUrgent)))
+    return Effect.map(collector, ({ add }) => layerTo(add))
   })
 )

@@ -18,7 +18,12 @@ export const noHomeAdvice = (variable?: string): string =>
   `the home folder is unknown: set HOME${variable === undefined ? "" : ` or ${variable}`}`
 
 /** A path below the folder that a variable of the XDG specification sets, which ignores relative paths. */
-const pathBelow = (configured = "", home: string | undefined, inHome: string, ...path: ReadonlyArray<string>) => {
+export const pathBelow = (
+  configured = "",
+  home: string | undefined,
+  inHome: string,
+  ...path: ReadonlyArray<string>
+) => {
   if (isAbsolute(configured)) return join(configured, ...path)
   return home === undefined ? undefined : join(home, inHome, ...path)
 }
@@ -28,8 +33,5 @@ export const userStateFile = (name: string, env: Environment = process.env, home
   pathBelow(env["XDG_STATE_HOME"], home, ".local/state", "a2c", name)
 
 /** A folder of the command for files that it can make again, if one is known. */
-export const userCacheFolder = (
-  name: string,
-  env: Environment = process.env,
-  home = homeFolder()
-): string | undefined => pathBelow(env["XDG_CACHE_HOME"], home, ".cache", "a2c-smcp", name)
+export const userCacheFolder = (name: string, env: Environment = process.env, home = homeFolder()) =>
+  pathBelow(env["XDG_CACHE_HOME"], home, ".cache", "a2c-smcp", name)

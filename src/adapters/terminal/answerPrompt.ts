@@ -6,15 +6,11 @@ import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.
 import { type FormField, formOfSchema } from "../../domain/schemas/schemaForm.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
-import { definedFields, type Field, foreignFields } from "./foreignFields.ts"
-import type { Context } from "./questionContext.ts"
+import { definedFields, type Field, fieldsOf, foreignFields } from "./foreignFields.ts"
+import { type Context, fieldsWithChoices, findChoice, maxAttempts, maxTextLines } from "./questionContext.ts"
 
-/** Maximum lines of a message, and of a description or a default. */
+/** Maximum lines of a message. */
 const maxMessageLines = 8
-const maxTextLines = 3
-
-/** Maximum attempts at a value: a terminal that is fed by a program must not loop forever. */
-const maxAttempts = 3
 
 /** Where a question comes from. Names are foreign text. */
 export type QuestionOrigin = Partial<Pick<Question, "tool" | "server" | "computer">>
@@ -31,18 +27,19 @@ const questionContext =
   (title: string, request: InputRequest, origin: QuestionOrigin, more: ReadonlyArray<Field> = []): Context =>
   ({ columns }) => {
     const { computer, server, tool } = origin
-    const names = Object.entries({ tool, server, computer }).map(([label, value]) => ({ label, value }))
     const message = { label: "message", value: request.message, maxLines: maxMessageLines }
-    return [title, ...foreignFields([...definedFields(names), message, ...more], columns)]
+    return [title, ...foreignFields([...fieldsOf({ tool, server, computer }), message, ...more], columns)]
   }
 
-const formatChoice = (value: unknown, label: string | undefined): string => {
-  const text = typeof value === "string" ? value : JSON.stringify(value)
-  return label === undefined || label === text ? text : `${text} (${label})`
-}
+type ChoiceField = Extract<FormField, { readonly _tag: "Choice" }>
+
+const choicesOf = ({ labels, values }: ChoiceField) => ({
+  texts: values.map((value) => (typeof value === "string" ? value : JSON.stringify(value))),
+  labels
+})
 
 /** The choice of a field, or of the items of a list. */
-const choiceOf = (field: FormField): Extract<FormField, { readonly _tag: "Choice" }> | undefined => {
+const choiceOf = (field: FormField): ChoiceField | undefined => {
   if (field._tag === "Choice") return field
   return field._tag === "List" && field.item._tag === "Choice" ? field.item : undefined
 }
@@ -57,72 +54,59 @@ const fieldContext =
       { label: "default", value: isHidden(field) ? undefined : field.initial, maxLines: maxTextLines },
       { label: "invalid", value: problem }
     ])
-    const { labels, values = [] } = choiceOf(field) ?? {}
-    const shown = values.slice(0, Math.max(1, rows - 6 - about.length * maxTextLines))
-    const choices = shown.map(
-      (value, index): Field => ({ label: `${index + 1})`, value: formatChoice(value, labels?.[index]) })
-    )
-    const omitted = values.length - shown.length
-    return [...foreignFields([...about, ...choices], columns), ...(omitted > 0 ? [`(${omitted} more values)`] : [])]
+    const choice = choiceOf(field)
+    const max = rows - 6 - about.length * maxTextLines
+    return fieldsWithChoices(about, choice ? choicesOf(choice) : { texts: [] }, { columns, kind: "values", max })
   }
 
 const isHidden = (field: FormField): boolean => field._tag === "Text" && field.isSecret === true
 
-const kindOf = (field: FormField): string => {
+const parseChoice = (field: ChoiceField, word: string): Result.Result<unknown, string> => {
+  const index = findChoice(word, choicesOf(field))
+  return index === undefined ? Result.fail("not one of the values") : Result.succeed(field.values[index])
+}
+
+const parseFlag = (text: string): Result.Result<boolean, string> => {
+  const [, yes, no] = /^\s*(?:(y|yes|true)|(n|no|false))\s*$/i.exec(text) ?? []
+  return yes === undefined && no === undefined ? Result.fail("neither y nor n") : Result.succeed(yes !== undefined)
+}
+
+const parseNumber = (text: string): Result.Result<number, string> =>
+  text.trim() !== "" && Number.isFinite(Number(text)) ? Result.succeed(Number(text)) : Result.fail("not a number")
+
+const parseEnteredJson = (text: string): Result.Result<unknown, string> => {
+  const value = parseJson(text.trim())
+  return value === undefined ? Result.fail("not JSON") : Result.succeed(value)
+}
+
+/** What the user enters for a field. */
+interface Entry {
+  readonly kind: string
+  readonly parse: (text: string) => Result.Result<unknown, string>
+}
+
+const entryOf = (field: FormField): Entry => {
   switch (field._tag) {
     case "Text":
-      return isHidden(field) ? "Text, hidden" : "Text"
+      return { kind: isHidden(field) ? "Text, hidden" : "Text", parse: Result.succeed }
     case "Number":
-      return field.integer ? "Integer" : "Number"
+      return { kind: field.integer ? "Integer" : "Number", parse: parseNumber }
     case "Flag":
-      return "y(es) or n(o)"
+      return { kind: "y(es) or n(o)", parse: parseFlag }
     case "Choice":
-      return "Number of the value, or the value"
-    case "List":
-      return choiceOf(field) === undefined ? "JSON list" : "Numbers of the values, with commas"
-    case "Group":
-    case "Variants":
-    case "Json":
-      return "JSON"
-  }
-}
-
-/** The value that a word chooses: by its text, else by its label, else by its number. */
-const parseChoice = (
-  { labels = [], values }: Extract<FormField, { readonly _tag: "Choice" }>,
-  word: string
-): Result.Result<unknown, string> => {
-  const texts = values.map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
-  const found = [texts.indexOf(word), labels.indexOf(word), /^\d{1,9}$/.test(word) ? Number(word) - 1 : -1]
-  const index = found.find((one) => one >= 0 && one < values.length)
-  return index === undefined ? Result.fail("not one of the values") : Result.succeed(values[index])
-}
-
-const parseEntered = (field: FormField, text: string): Result.Result<unknown, string> => {
-  const word = text.trim()
-  switch (field._tag) {
-    case "Text":
-      return Result.succeed(text)
-    case "Number":
-      return word !== "" && Number.isFinite(Number(word)) ? Result.succeed(Number(word)) : Result.fail("not a number")
-    case "Flag": {
-      if (/^(y|yes|true)$/i.test(word)) return Result.succeed(true)
-      return /^(n|no|false)$/i.test(word) ? Result.succeed(false) : Result.fail("neither y nor n")
-    }
-    case "Choice":
-      return parseChoice(field, word)
+      return { kind: "Number of the value, or the value", parse: (text) => parseChoice(field, text) }
     case "List": {
       const choice = choiceOf(field)
-      if (choice === undefined) break
-      const words = word.split(",").flatMap((one) => (one.trim() === "" ? [] : [one.trim()]))
-      return Result.all(words.map((one) => parseChoice(choice, one)))
+      if (choice === undefined) return { kind: "JSON list", parse: parseEnteredJson }
+      const parse = (text: string) =>
+        Result.all(text.split(",").flatMap((one) => (one.trim() === "" ? [] : [parseChoice(choice, one)])))
+      return { kind: "Numbers of the values, with commas", parse }
     }
     case "Group":
     case "Variants":
     case "Json":
+      return { kind: "JSON", parse: parseEnteredJson }
   }
-  const value = parseJson(word)
-  return value === undefined ? Result.fail("not JSON") : Result.succeed(value)
 }
 
 /** A value of a field, `undefined` for an empty one; none when the user gave no valid one. */
@@ -134,22 +118,19 @@ const promptForField = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Option.Option<unknown>> {
   const { field, required } = member
   const { initial } = field
+  const { kind, parse } = entryOf(field)
   const hint = initial !== undefined ? "Enter for the default" : required ? "required" : "Enter for none"
   let problem: string | undefined
   for (let left = maxAttempts; left > 0; left--) {
     const entered = yield* readLine({
       context: fieldContext(member, problem),
-      prompt: `${kindOf(field)} (${hint}): `,
+      prompt: `${kind} (${hint}): `,
       hidden: isHidden(field)
     })
     const text = Option.getOrElse(entered, () => "")
     if (text === "" && initial === undefined && !required) return Option.some(undefined)
     const parsed =
-      text !== ""
-        ? parseEntered(field, text)
-        : initial === undefined
-          ? Result.fail("a value is required")
-          : Result.succeed(initial)
+      text !== "" ? parse(text) : initial === undefined ? Result.fail("a value is required") : Result.succeed(initial)
     if (Result.isFailure(parsed)) problem = parsed.failure
     else {
       const error = fieldFormatProblem(schema, parsed.success) ?? (yield* check(schema, parsed.success))[0]
@@ -164,16 +145,12 @@ const promptForField = Effect.fnUntraced(function* (
 const answerContext =
   (members: ReadonlyArray<Member>, content: JsonObject): Context =>
   ({ columns }) => {
-    const entered = members.filter(({ name }) => Object.hasOwn(content, name))
+    const texts = members
+      .filter(({ name }) => Object.hasOwn(content, name))
+      .map(({ field, name }) => `${name}: ${isHidden(field) ? "(hidden)" : JSON.stringify(content[name])}`)
     return [
-      entered.length === 0 ? "The answer is empty." : "The answer:",
-      ...foreignFields(
-        entered.map(({ field, name }, index) => ({
-          label: `${index + 1})`,
-          value: isHidden(field) ? `${name}: (hidden)` : `${name}: ${JSON.stringify(content[name])}`
-        })),
-        columns
-      )
+      texts.length === 0 ? "The answer is empty." : "The answer:",
+      ...fieldsWithChoices([], { texts }, { columns, kind: "", max: texts.length })
     ]
   }
 

@@ -117,6 +117,10 @@ export interface Field {
 export const definedFields = (fields: ReadonlyArray<Field>): ReadonlyArray<Field> =>
   fields.filter(({ value }) => value !== undefined)
 
+/** Fields of one line, by their labels; undefined values are left out. */
+export const fieldsOf = (values: object): ReadonlyArray<Field> =>
+  definedFields(Object.entries(values).map(([label, value]) => ({ label, value })))
+
 const gutter = "  | "
 
 /**

@@ -4,19 +4,18 @@ import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import { defaultInputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
-import { definedFields, type Field, foreignFields } from "./foreignFields.ts"
-import type { Context } from "./questionContext.ts"
-
-/** Maximum lines of a description or a default. */
-const maxTextLines = 3
+import { definedFields, type Field, fieldsOf, foreignFields } from "./foreignFields.ts"
+import { type Context, fieldsWithChoices, findChoice, maxAttempts, maxTextLines } from "./questionContext.ts"
 
 const maxArgumentLines = 40
 
-/** Maximum attempts at a choice: a terminal that is fed by a program must not loop forever. */
-const maxAttempts = 3
-
 type StringInput = Extract<Input, { readonly type: "promptString" }>
 type PickInput = Extract<Input, { readonly type: "pickString" }>
+
+const choicesOf = ({ options }: PickInput) => ({
+  texts: options.map(({ value }) => value),
+  labels: options.map(({ label }) => label)
+})
 
 /** An empty line selects the default, if there is one. */
 const nonEmpty = Option.filter((text: string) => text !== "")
@@ -34,20 +33,9 @@ export const inputContext =
       { label: "about", value: input.description || undefined, maxLines: maxTextLines },
       { label: "default", value: preset, maxLines: maxTextLines }
     ])
-    const options = input.type === "pickString" ? input.options : []
-    const shown = options.slice(0, remainingRows(rows, 1 + about.length * maxTextLines))
-    const choices = shown.map(
-      ({ label, value }, index): Field => ({
-        label: `${index + 1})`,
-        value: label === value ? value : `${value} (${label})`
-      })
-    )
-    const omitted = options.length - shown.length
-    return [
-      "An MCP server needs a value:",
-      ...foreignFields([...about, ...choices], columns),
-      ...(omitted > 0 ? [`(${omitted} more options)`] : [])
-    ]
+    const choices = input.type === "pickString" ? choicesOf(input) : { texts: [] }
+    const max = remainingRows(rows, 1 + about.length * maxTextLines)
+    return ["An MCP server needs a value:", ...fieldsWithChoices(about, choices, { columns, kind: "options", max })]
   }
 
 const promptForString = (input: StringInput, { readLine }: Prompter) => {
@@ -56,22 +44,14 @@ const promptForString = (input: StringInput, { readLine }: Prompter) => {
   return Effect.map(readLine({ context: inputContext(input), prompt: `Value${hint}: `, hidden }), nonEmpty)
 }
 
-/** The value of the option with this value or label, else of the one with this number. */
-const parsePick = ({ options }: PickInput, entered: string): string | undefined => {
-  const text = entered.trim()
-  const option =
-    options.find(({ value }) => value.trim() === text) ?? options.find(({ label }) => label.trim() === text)
-  if (option !== undefined) return option.value
-  return /^\d{1,9}$/.test(text) ? options[Number(text) - 1]?.value : undefined
-}
-
 const promptForPick = Effect.fnUntraced(function* (input: PickInput, { readLine }: Prompter) {
+  const choices = choicesOf(input)
   let prompt = "Number or text: "
   for (let left = maxAttempts; left > 0; left--) {
     const entered = nonEmpty(yield* readLine({ context: inputContext(input), prompt }))
     if (Option.isNone(entered)) return Option.none<string>()
-    const option = parsePick(input, entered.value)
-    if (option !== undefined) return Option.some(option)
+    const index = findChoice(entered.value, choices)
+    if (index !== undefined) return Option.fromUndefinedOr(choices.texts[index])
     prompt = `Not one of the ${input.options.length} options. Number or text: `
   }
   return Option.none<string>()
@@ -95,10 +75,7 @@ const changeFields = (change: Approval["change"]): ReadonlyArray<Field> =>
 const consentContext =
   ({ change, computer, params, requester, server, tool }: Approval): Context =>
   ({ columns, rows }) => {
-    const names = Object.entries({ tool, server, computer, agent: requester }).map(([label, value]) => ({
-      label,
-      value
-    }))
+    const names = fieldsOf({ tool, server, computer, agent: requester })
     const changes = changeFields(change)
     const changeLines = changes.length * maxTextLines
     const maxLines = Math.min(maxArgumentLines, remainingRows(rows, 2 + names.length + changeLines))

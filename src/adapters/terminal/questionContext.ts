@@ -1,4 +1,5 @@
 import { clearScreenDown, cursorTo, moveCursor } from "node:readline"
+import { type Field, foreignFields } from "./foreignFields.ts"
 
 /** The dimensions of a stream that is a terminal. */
 export interface TerminalOutput {
@@ -21,12 +22,9 @@ const sizeOf = ({ columns = 0, rows = 0 }: TerminalOutput): TerminalSize => ({
 })
 
 /** Gives the lines of a context for the current size of a terminal, made again only when the size has changed. */
-export const makeContextLines = (
-  context: Context | undefined,
-  output: TerminalOutput
-): (() => ReadonlyArray<string>) => {
+export const makeContextLines = (context: Context | undefined, output: TerminalOutput) => {
   let last: { readonly size: TerminalSize; readonly lines: ReadonlyArray<string> } | undefined
-  return () => {
+  return (): ReadonlyArray<string> => {
     if (context === undefined) return []
     const size = sizeOf(output)
     if (last?.size.columns !== size.columns || last.size.rows !== size.rows) last = { size, lines: context(size) }
@@ -41,4 +39,38 @@ export const clearRowsAbove = (output: NodeJS.WritableStream, rows: number): voi
   moveCursor(output, 0, -rows)
   cursorTo(output, 0)
   clearScreenDown(output)
+}
+
+/** Maximum lines of a description or a default. */
+export const maxTextLines = 3
+
+/** Maximum attempts at a value: a terminal that is fed by a program must not loop forever. */
+export const maxAttempts = 3
+
+/** The texts of a choice, and what they are called where that differs. */
+interface Choices {
+  readonly texts: ReadonlyArray<string>
+  readonly labels?: ReadonlyArray<string | undefined> | undefined
+}
+
+/** The lines of fields, and of at most `max` numbered choices; counts the others as `kind`. */
+export const fieldsWithChoices = (
+  fields: ReadonlyArray<Field>,
+  { labels = [], texts }: Choices,
+  { columns, kind, max }: { readonly columns: number; readonly kind: string; readonly max: number }
+): ReadonlyArray<string> => {
+  const choices = texts.slice(0, Math.max(1, max)).map((text, index): Field => {
+    const label = labels[index] ?? text
+    return { label: `${index + 1})`, value: label === text ? text : `${text} (${label})` }
+  })
+  const omitted = texts.length - choices.length
+  return [...foreignFields([...fields, ...choices], columns), ...(omitted > 0 ? [`(${omitted} more ${kind})`] : [])]
+}
+
+/** The position of the choice with the entered text, else with this label, else with this number. */
+export const findChoice = (entered: string, { labels = [], texts }: Choices): number | undefined => {
+  const word = entered.trim()
+  const found = [texts, labels].map((list) => list.findIndex((one) => one?.trim() === word))
+  const number = /^\d{1,9}$/.test(word) ? Number(word) - 1 : -1
+  return [...found, number].find((index) => index >= 0 && index < texts.length)
 }

@@ -19,14 +19,10 @@ const memberToken = Effect.fnUntraced(function* (file: string | undefined) {
   return Option.isSome(fromVariable) ? { token: Redacted.value(fromVariable.value) } : {}
 })
 
+type ConnectionFlags = { readonly [F in "tlsCa" | "tokenFile"]?: string | undefined }
+
 /** The options of the layers for the connection of a member, from its flags. */
-export const memberConnection = Effect.fnUntraced(function* ({
-  tlsCa,
-  tokenFile
-}: {
-  readonly tlsCa?: string | undefined
-  readonly tokenFile?: string | undefined
-}) {
+export const memberConnection = Effect.fnUntraced(function* ({ tlsCa, tokenFile }: ConnectionFlags) {
   const authorities = tlsCa === undefined ? {} : { ca: yield* readAuthorities(tlsCa) }
   return { ...(yield* memberToken(tokenFile)), ...authorities }
 })

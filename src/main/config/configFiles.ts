@@ -1,6 +1,6 @@
 import { basename, dirname, resolve, sep } from "node:path"
 import { parseEnv } from "node:util"
-import { Effect, type FileSystem, Redacted, Result } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import { FileBecamePipe, readFileContents } from "../../adapters/process/fileContents.ts"
 import { homeFolder, noHomeAdvice } from "../../adapters/process/userFolders.ts"
 import { mergeConfigs, parseConfig, type Dialect, serversKeyOf } from "../../domain/config/parseConfig.ts"
@@ -97,6 +97,15 @@ export const readTextFile = (file: string): Effect.Effect<string, string> =>
     )
   )
 
+/** Reads and parses a file; fails with the errors that make it unusable. */
+const readDocument = Effect.fnUntraced(function* (file: string, parse: (source: string) => JsoncDocument) {
+  const failWith = (errors: ReadonlyArray<Omit<ConfigDiagnostic, "file" | "severity">>) =>
+    Effect.fail(errors.map((error): ConfigDiagnostic => ({ ...error, file, severity: "error" })))
+  const text = yield* Effect.catch(readTextFile(file), (issue) => failWith([{ path: [], issue }]))
+  const document = parse(text)
+  return document.errors.length > 0 ? yield* failWith(document.errors) : document
+})
+
 /** The maximum number of reported errors: thousands of entries may have the same one. */
 const maxReportedErrors = 10
 
@@ -105,40 +114,26 @@ export const readDecodedFile = Effect.fnUntraced(function* <A>(
   file: string,
   parse: (source: string) => JsoncDocument,
   decode: (value: unknown) => Result.Result<A, ReadonlyArray<ValidationIssue>>
-): Effect.fn.Return<A, ReadonlyArray<string>, FileSystem.FileSystem> {
-  const failWith = (errors: ReadonlyArray<Omit<ConfigDiagnostic, "file" | "severity">>) =>
-    Effect.fail(
-      errors.slice(0, maxReportedErrors).map((error) => formatDiagnostic({ ...error, file, severity: "error" }))
-    )
-  const text = yield* Effect.catch(readTextFile(file), (issue) => failWith([{ path: [], issue }]))
-  const { errors, locate, value } = parse(text)
-  if (errors.length > 0) return yield* failWith(errors)
-  const decoded = decode(value)
-  return Result.isSuccess(decoded)
-    ? decoded.success
-    : yield* failWith(decoded.failure.map((error) => ({ ...error, ...locate(error.path) })))
+): Effect.fn.Return<A, ReadonlyArray<string>> {
+  const report = (errors: ReadonlyArray<ConfigDiagnostic>) => errors.slice(0, maxReportedErrors).map(formatDiagnostic)
+  const { locate, value } = yield* Effect.mapError(readDocument(file, parse), report)
+  return yield* Effect.mapError(Effect.fromResult(decode(value)), (errors) =>
+    report(errors.map((error) => ({ ...error, ...locate(error.path), file, severity: "error" })))
+  )
 })
 
-const readConfigFile = Effect.fnUntraced(function* (
-  file: string
-): Effect.fn.Return<ConfigFile, never, FileSystem.FileSystem> {
-  const text = yield* Effect.result(readTextFile(file))
+const readConfigFile = Effect.fnUntraced(function* (file: string): Effect.fn.Return<ConfigFile> {
+  const read = yield* Effect.result(readDocument(file, parseJsonc))
   const source = resolve(file)
   const unusable = { file, dialect: undefined, config: undefined, variables: {}, sources: [source] }
-  if (Result.isFailure(text)) {
-    const diagnostic = { severity: "error", file, path: [], issue: text.failure } as const
-    return { ...unusable, diagnostics: [diagnostic], locate: () => ({ line: 1, column: 1 }) }
+  if (Result.isFailure(read)) {
+    return { ...unusable, diagnostics: read.failure, locate: () => ({ line: 1, column: 1 }) }
   }
-  const document = parseJsonc(text.success)
-  const { locate } = document
+  const { locate, value } = read.success
   const diagnosticOf =
     (severity: ConfigDiagnostic["severity"]) =>
     ({ issue, path }: ValidationIssue): ConfigDiagnostic => ({ severity, file, path, issue, ...locate(path) })
-  if (document.errors.length > 0) {
-    const diagnostics = document.errors.map((error) => ({ ...error, severity: "error", file }) as const)
-    return { ...unusable, diagnostics, locate }
-  }
-  const { config, dialect, envFiles, errors, warnings } = parseConfig(document.value)
+  const { config, dialect, envFiles, errors, warnings } = parseConfig(value)
   const diagnostics = [...errors.map(diagnosticOf("error")), ...warnings.map(diagnosticOf("warning"))]
   if (config === undefined) return { ...unusable, dialect, diagnostics, locate }
 

@@ -12,9 +12,7 @@ const kubernetesDataLink = "..data"
  * Emits `initial` after the start of the watch, because files may have changed before. Emits `change` each time a
  * file may have changed. Watches folders: editors replace files.
  */
-export const fileChanges = (
-  files: ReadonlyArray<string>
-): Stream.Stream<"initial" | "change", never, FileSystem.FileSystem> => {
+export const fileChanges = (files: ReadonlyArray<string>) => {
   const namesByFolder = Map.groupBy(files, (file) => dirname(file))
   const watchFolder = ([folder, paths]: readonly [string, ReadonlyArray<string>]) => {
     const names = [...paths.map((path) => basename(path)), kubernetesDataLink]

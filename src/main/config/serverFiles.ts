@@ -8,16 +8,10 @@ import { reloadOnChange } from "./fileChanges.ts"
 import { parseJsonc } from "./jsonc.ts"
 
 /** Reads a file of API keys: JSON with comments. Fails with formatted diagnostics. */
-export const readKeyFile = (
-  file: string
-): Effect.Effect<ReadonlyArray<ApiKeyEntry>, ReadonlyArray<string>, FileSystem.FileSystem> =>
-  readDecodedFile(file, parseJsonc, decodeApiKeyEntries)
+export const readKeyFile = (file: string) => readDecodedFile(file, parseJsonc, decodeApiKeyEntries)
 
 /** Emits the entries of a file of API keys after every change. A file with errors is logged, and emits nothing. */
-export const watchKeyFile = (
-  file: string,
-  initialEntries: ReadonlyArray<ApiKeyEntry>
-): Stream.Stream<ReadonlyArray<ApiKeyEntry>, never, FileSystem.FileSystem> =>
+export const watchKeyFile = (file: string, initialEntries: ReadonlyArray<ApiKeyEntry>) =>
   reloadOnChange([resolve(file)], initialEntries, readKeyFile(file), (errors) =>
     Effect.andThen(
       Effect.forEach(errors, (error) => Effect.logError(error), { discard: true }),

@@ -132,9 +132,8 @@ export {
   MembershipObservers
 } from "../../application/server/observability/observers.ts"
 export { Observability } from "../../application/server/observability/Observability.ts"
-export { Limits } from "../../application/server/Limits.ts"
+export { Limits, ServerSettings } from "../../application/server/Limits.ts"
 export { Server } from "../../application/server/lifecycle/Server.ts"
-export { ServerSettings } from "../../application/server/Limits.ts"
 export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { RuleExplanation } from "../../domain/policy/decideByRules.ts"

@@ -23,6 +23,5 @@ export {
   type RequestOptions,
   withSignal
 } from "../../adapters/llm/McpClientLike.ts"
-export { McpClientError } from "../../adapters/llm/McpClientError.ts"
-export { McpToolError } from "../../adapters/llm/McpClientError.ts"
+export { McpClientError, McpToolError } from "../../adapters/llm/McpClientError.ts"
 export type { McpContent, McpContents, McpResource, McpTool, McpToolResult } from "../../adapters/llm/mcpTypes.ts"

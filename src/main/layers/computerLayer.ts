@@ -61,11 +61,5 @@ export const computerLayerRequiringInputs = ({
   )
 
 /** A Computer with the values of its inputs: given ones, else from the environment, else from the sources of `inputs`. */
-export const computerLayer = ({
-  inputs,
-  ...options
-}: ComputerLayerOptions & { readonly inputs?: InputSources }): Layer.Layer<
-  Computer | Inputs,
-  JoinFailed,
-  Policy | AuditLog
-> => Layer.provideMerge(computerLayerRequiringInputs(options), Inputs.layer(inputs))
+export const computerLayer = ({ inputs, ...options }: ComputerLayerOptions & { readonly inputs?: InputSources }) =>
+  Layer.provideMerge(computerLayerRequiringInputs(options), Inputs.layer(inputs))

@@ -44,10 +44,7 @@ const clusterLayer = (redis: RedisClusterOptions | undefined) =>
  * Observes a Server with an own listener for its office page. The page reads documents at public addresses, and at those
  * in the network of the Server.
  */
-const watchLayer = (
-  { host = "127.0.0.1", httpServer, io }: TransportOptions,
-  page: false | PageOptions
-): Layer.Layer<never, never, Observability | AuditLog> =>
+const watchLayer = ({ host = "127.0.0.1", httpServer, io }: TransportOptions, page: false | PageOptions) =>
   page === false || httpServer !== undefined || io !== undefined
     ? Layer.empty
     : Layer.provide(

@@ -40,7 +40,7 @@ export const showDesktop = Effect.fnUntraced(function* (options: flags.OptionsOf
   yield* printReplies(
     options,
     (computer, { getDesktop }) =>
-      Effect.map(getDesktop(computer, definedOnly({ size, window })), (desktop) => ({ computer, desktop })),
+      Effect.map(getDesktop(computer, definedOnly({ size, window })), (desktop) => [{ computer, desktop }]),
     (found) =>
       found
         .flatMap(({ computer, desktop }) => [
@@ -96,7 +96,7 @@ export const printDocuments = Effect.fnUntraced(function* (options: flags.Option
   const query = { keywords, limit, offset, ...definedOnly({ fileType }) }
   yield* printReplies(
     options,
-    (computer, agent) => Effect.map(agent.findDocuments(computer, query), (page) => ({ computer, ...page })),
+    (computer, agent) => Effect.map(agent.findDocuments(computer, query), (page) => [{ computer, ...page }]),
     (found) =>
       formatColumns(
         found.flatMap(({ computer, documents }) =>

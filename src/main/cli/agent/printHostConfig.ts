@@ -34,11 +34,7 @@ const loadSchemas = Effect.tryPromise({
 })
 
 /** The link that installs an entry; `undefined` for hosts without such links. */
-const installLink = (
-  handler: MCPClientConfig["protocolHandler"],
-  name: string,
-  entry: JsonObject
-): string | undefined => {
+const installLink = (handler: MCPClientConfig["protocolHandler"], name: string, entry: JsonObject) => {
   if (handler === undefined) return undefined
   const encoded =
     handler.configFormat === "base64-json"

@@ -137,20 +137,19 @@ export const queryComputers = Effect.fnUntraced(function* <A, E extends CommandE
 })
 
 /**
- * Prints what Computers reply: as one JSON value at the end, or as text as soon as it is there. `format` gives an empty text
- * for replies without content, and `none` is printed when none has any.
+ * Prints the items that Computers reply: as one JSON value at the end, or as text as soon as it is there. `format` gives an
+ * empty text for items without content, and `none` is printed when none has any.
  */
 export const printReplies = Effect.fnUntraced(function* <A extends object, E extends CommandError, R>(
   options: flags.QueryOptions & OutputOptions,
-  query: Query<A, E, R>,
-  format: (replies: ReadonlyArray<A>) => string,
-  none = "",
-  toJson: (replies: ReadonlyArray<A>) => unknown = (replies) => replies
+  query: Query<ReadonlyArray<A>, E, R>,
+  format: (items: ReadonlyArray<A>) => string,
+  none = ""
 ) {
-  const printed = new Set<A>()
+  const printed = new Set<ReadonlyArray<A>>()
   let hasText = false
-  const printNew = (replies: ReadonlyArray<A>) => {
-    const text = format(replies.filter((reply) => !printed.has(reply)))
+  const printNew = (replies: ReadonlyArray<ReadonlyArray<A>>) => {
+    const text = format(replies.filter((reply) => !printed.has(reply)).flat())
     for (const reply of replies) printed.add(reply)
     if (text === "") return Effect.void
     hasText = true
@@ -162,7 +161,7 @@ export const printReplies = Effect.fnUntraced(function* <A extends object, E ext
       printProgress(`waiting for replies of ${formatSome(missing)}`)
     )
   )
-  if (options.json) return yield* printJson(toJson(replies))
+  if (options.json) return yield* printJson(replies.flat())
   yield* printNew(replies)
   if (!hasText) yield* printResult(options, undefined, none)
 })
@@ -173,11 +172,4 @@ export const printList = <A extends object, E extends CommandError, R>(
   query: Query<ReadonlyArray<A>, E, R>,
   rowOf: (item: A) => ReadonlyArray<string>,
   none: string
-) =>
-  printReplies(
-    options,
-    query,
-    (found) => formatColumns(found.flat().map(rowOf)),
-    none,
-    (found) => found.flat()
-  )
+) => printReplies(options, query, (items) => formatColumns(items.map(rowOf)), none)

@@ -15,18 +15,12 @@ const parseApprovers = (text: string): ReadonlyArray<ApproverName> | undefined =
   return names.every((name): name is ApproverName => approverNames.some((known) => known === name)) ? names : undefined
 }
 
-const approversFlag = Flag.map(
-  setting.text(
-    "approvers",
-    "approvers of calls that need consent: the user at the terminal, operators on the office page, " +
-      "the program of the calling Agent",
-    {
-      metavar: "terminal,page,agent",
-      default: "terminal",
-      check: [(names: string) => parseApprovers(names) !== undefined, `some of ${approverNames.join(", ")}`]
-    }
-  ),
-  (names) => parseApprovers(names) ?? []
+const approversFlag = setting.parsed(
+  "approvers",
+  "approvers of calls that need consent: the user at the terminal, operators on the office page, " +
+    "the program of the calling Agent",
+  [parseApprovers, `some of ${approverNames.join(", ")}`],
+  { metavar: "terminal,page,agent", default: ["terminal"] }
 )
 
 const approvalsFile = setting.file("approvals", "file with lasting approvals and the approved definitions of tools", {
@@ -46,14 +40,11 @@ export const computerFlags = {
   lifecycle: setting.choice("lifecycle", "when MCP servers run that do not say it in the configuration", lifecycles, {
     default: "eager"
   }),
-  idle: Flag.map(
-    setting.text("idle", "how long a lazy MCP server runs without a request", {
-      metavar: "TIME",
-      default: "5m",
-      check: [(text: string) => parseIdle(text) !== undefined, expectedIdle]
-    }),
-    parseIdle
-  ),
+  idle: setting.parsed("idle", "how long a lazy MCP server runs without a request", [parseIdle, expectedIdle], {
+    metavar: "TIME",
+    default: parseIdle("5m"),
+    shown: "5m"
+  }),
   interactive: Flag.withAlias(
     flag.toggle("interactive", "start a shell with commands: status, tools, call, desktop, servers, inputs, …"),
     "i"

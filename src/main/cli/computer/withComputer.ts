@@ -1,5 +1,5 @@
 import { resolve } from "node:path"
-import { Context, Effect, Layer, Record, Redacted } from "effect"
+import { Context, Effect, Layer, Record, Redacted, Struct } from "effect"
 import { AuditLog } from "../../../application/ports/AuditLog.ts"
 import { Policy } from "../../../application/ports/approvals/Policy.ts"
 import * as FileApprovalStore from "../../../adapters/approvals/FileApprovalStore.ts"
@@ -58,16 +58,7 @@ type ConfiguredComputerOptions = Partial<ComputerCommandOptions> &
 
 /** The options of the layers that follow from the flags alone. */
 export const toComputerOptions = (options: ConfiguredComputerOptions) => {
-  const {
-    approvalTimeout,
-    approvers = ["terminal"],
-    audit,
-    idle,
-    lifecycle,
-    marketplaces = [],
-    skills,
-    uploads
-  } = options
+  const { approvers = ["terminal"], audit, marketplaces = [], skills, uploads } = options
   const approvalsPath = options.approvals ?? userStateFile("approvals.json")
   return {
     layer: {
@@ -84,7 +75,7 @@ export const toComputerOptions = (options: ConfiguredComputerOptions) => {
         approve: options.approve,
         approvers: approvers.filter((approver) => approver !== "terminal"),
         showUnsubscribable: options.allWindows ?? false,
-        ...definedOnly({ approvalTimeout, idle, lifecycle })
+        ...definedOnly(Struct.pick(options, ["approvalTimeout", "idle", "lifecycle"]))
       }
     },
     approvers,

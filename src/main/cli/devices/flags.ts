@@ -1,4 +1,3 @@
-import { Option } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { defaultGatewayLimits } from "../../../application/devices/DeviceLimits.ts"
 import {
@@ -16,12 +15,11 @@ import { between, flag, setting } from "../flags/setting.ts"
 
 const deviceToken = setting.secret("token", "token that a device must send", { env: "A2C_DEVICES_TOKEN" })
 
-const limitFlag = (
-  name: string,
-  limit: "maxDevices" | "maxServices" | "maxCalls" | "maxPayloadBytes" | "maxBufferedBytes",
-  max: number,
-  help: string
-) => flag.int(name, help, { metavar: "NUMBER", default: defaultGatewayLimits[limit], check: between(1, max) })
+const limitFlag = (name: string, byDefault: number, max: number, help: string) =>
+  flag.int(name, help, { metavar: "NUMBER", default: byDefault, check: between(1, max) })
+
+const { callTimeout, idleTimeout, maxBufferedBytes, maxCalls, maxDevices, maxPayloadBytes, maxServices } =
+  defaultGatewayLimits
 
 export const gatewayFlags = {
   tcp: setting.port("tcp", "port for devices, 0 for a free one", { env: "A2C_DEVICES_TCP", default: 7071 }),
@@ -36,40 +34,33 @@ export const gatewayFlags = {
     "send devices the outcome of their registration; they must support that message"
   ),
   limits: {
-    maxDevices: limitFlag("max-devices", "maxDevices", 65_535, "maximum number of connections"),
-    maxServices: limitFlag("max-services", "maxServices", 10_000, "maximum number of services of a device"),
-    maxCalls: limitFlag("max-calls", "maxCalls", 10_000, "maximum number of in-flight calls to a device"),
-    maxPayloadBytes: limitFlag(
-      "max-payload",
-      "maxPayloadBytes",
-      64 * 1024 * 1024,
-      "maximum size of a message in bytes"
-    ),
+    maxDevices: limitFlag("max-devices", maxDevices, 65_535, "maximum number of connections"),
+    maxServices: limitFlag("max-services", maxServices, 10_000, "maximum number of services of a device"),
+    maxCalls: limitFlag("max-calls", maxCalls, 10_000, "maximum number of in-flight calls to a device"),
+    maxPayloadBytes: limitFlag("max-payload", maxPayloadBytes, 64 * 1024 ** 2, "maximum size of a message in bytes"),
     maxBufferedBytes: limitFlag(
       "max-buffered",
-      "maxBufferedBytes",
+      maxBufferedBytes,
       2 ** 40,
       "maximum bytes that all devices together have not read, or have sent in part; above it, the slowest are disconnected"
     ),
-    callTimeout: flag.seconds("timeout", "timeout of a call", { default: defaultGatewayLimits.callTimeout }),
+    callTimeout: flag.seconds("timeout", "timeout of a call", { default: callTimeout }),
     idleTimeout: flag.seconds(
       "idle",
       "idle timeout: closes the connection of a silent device; `a2c devices connect` sends once a minute",
-      { default: defaultGatewayLimits.idleTimeout }
+      { default: idleTimeout }
     )
   }
 }
 export type GatewayCommandOptions = Command.Command.Config.Infer<typeof gatewayFlags>
 
 export const connectFlags = {
-  address: setting
-    .text("to", "address of the device server", { env: "A2C_DEVICES_TO", metavar: "HOST:PORT", required: true })
-    .pipe(
-      Flag.filterMap(
-        (text) => Option.fromUndefinedOr(parseHostPort(text, 1)),
-        () => "an address like 127.0.0.1:7071"
-      )
-    ),
+  address: setting.parsed(
+    "to",
+    "address of the device server",
+    [(text) => parseHostPort(text, 1), "an address like 127.0.0.1:7071"],
+    { env: "A2C_DEVICES_TO", metavar: "HOST:PORT", required: true }
+  ),
   name: computerName.pipe(
     Flag.withDescription("name of the device at the device server [env A2C_NAME; default: the host name]")
   ),

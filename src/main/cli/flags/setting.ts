@@ -1,6 +1,5 @@
 import { Config, Duration, Effect, Option, type Redacted, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { Flag } from "effect/cli"
-import { formerNameOf } from "./formerNames.ts"
 import { checkUrl, resolveSecret } from "./secretFlags.ts"
 
 const units: { readonly [unit: string]: number } = {
@@ -73,6 +72,37 @@ interface ListRow<A> extends Row<A> {
 /** The variable of a flag, unless its row names another one. */
 export const envVariableOf = (name: string): string => `A2C_${name.toUpperCase().replaceAll("-", "_")}`
 
+/** Earlier names of flags, by the current ones. They and their variables work as before, and are not in the help. */
+const formerNames: { readonly [name: string]: string } = {
+  "drain-timeout": "grace",
+  "idle-timeout": "idle-time",
+  "join-timeout": "join-time",
+  "max-name-length": "name-budget",
+  "max-notification-backlog": "max-notice-backlog"
+}
+
+/** The name of a flag that is given by this name. */
+export const currentNameOf = (given: string): string =>
+  Object.keys(formerNames).find((name) => formerNames[name] === given) ?? given
+
+/** Gives the flags of a command line their current names. Words after `--` are no flags. */
+export const renameFormerFlags = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const end = args.indexOf("--")
+  return args.map((word, index) =>
+    end < 0 || index < end ? word.replace(/^--([a-z-]+)(?=$|=)/, (_, name: string) => `--${currentNameOf(name)}`) : word
+  )
+}
+
+/** The variable of a flag, and that of its earlier name. */
+export const variablesOf = (
+  name: string,
+  env: string | undefined,
+  envOf: EnvOf = envVariableOf
+): ReadonlyArray<string> => {
+  const former = formerNames[name]
+  return [env, former && envOf(former)].filter((variable) => variable !== undefined)
+}
+
 export const between = (min: number, max = Number.POSITIVE_INFINITY): Check<number> => [
   (value) => value >= min && value <= max,
   max === Number.POSITIVE_INFINITY ? `a number from ${min}` : `a number from ${min} to ${max}`
@@ -110,19 +140,18 @@ type EnvOf = (name: string) => string | undefined
 /** Makes the constructor of a kind of settings, whose values come from flags and variables. */
 const makeKind =
   (envOf: EnvOf) =>
-  <A>(
+  <A, B = A>(
     flagOf: (name: string) => Flag.Flag<A>,
     configOf: (variable: string) => Config.Config<A>,
-    refine: (flag: Flag.Flag<A>, name: string) => Flag.Flag<A> = (flag) => flag
+    refine: (flag: Flag.Flag<A>) => Flag.Flag<B> = (flag) => flag as never
   ) =>
-  <const R extends Row<A> = {}>(name: string, help: string, row?: R): Flag.Flag<A | DefaultOf<R>> => {
-    const { check, default: value, env = envOf(name), metavar, required }: Row<A> = row ?? {}
+  <const R extends Row<B> = {}>(name: string, help: string, row?: R): Flag.Flag<B | DefaultOf<R>> => {
+    const { check, default: value, env = envOf(name), metavar, required }: Row<B> = row ?? {}
     const described = Flag.withDescription(flagOf(name), helpOf(help, row ?? {}, env))
     const named = metavar === undefined ? described : Flag.withMetavar(described, metavar)
-    const former = formerNameOf(name)
-    const variables = [env, former && envOf(former)].filter((variable) => variable !== undefined)
+    const variables = variablesOf(name, env, envOf)
     const filled = variables.reduce((flag, variable) => Flag.withFallbackConfig(flag, configOf(variable)), named)
-    const refined = refine(filled, name)
+    const refined = refine(filled)
     const checked = check === undefined ? refined : Flag.filter(refined, check[0], () => check[1])
     return required === true ? checked : Flag.withDefault(checked, value as DefaultOf<R>)
   }
@@ -154,6 +183,19 @@ const kinds = (envOf: EnvOf) => {
   return {
     int,
     text,
+    /** A text in a form that `parse` understands. */
+    parsed: <A, const R extends Row<A> = {}>(
+      name: string,
+      help: string,
+      [parse, expected]: readonly [parse: (text: string) => A | undefined, expected: string],
+      row?: R
+    ) => {
+      const refine = Flag.filterMap(
+        (entered: string) => Option.fromUndefinedOr(parse(entered)),
+        () => expected
+      )
+      return kind(Flag.String, Config.String, (given) => refine(given))(name, help, row)
+    },
     file: (name: string, help: string, row: Omit<Row<string>, "default" | "required"> = {}) =>
       text(name, help, { metavar: "FILE", ...row }),
     /** A size in bytes, with a unit or without. */

@@ -101,16 +101,14 @@ export const originsFlag = (kinds: typeof setting, help: string) =>
     origins.map((origin) => parseListedOrigin(origin) ?? origin)
   )
 
-const hostCheck = [
-  (text: string) => (text.startsWith("[") ? /^\[[^\]]+\]$/ : /^[^\s[\]]+$/).test(text),
+const hostForm = [
+  (text: string) => /^\[([^\]]+)\]$/.exec(text)?.[1] ?? /^[^\s[\]]+$/.exec(text)?.[0],
   "an IP address or a host name, such as 127.0.0.1, :: or localhost"
 ] as const
 
 /** A host to listen on, without the brackets that an IPv6 address has in URLs. */
 export const listenHost = (kind: typeof setting, options: { readonly env?: string } = {}) =>
-  kind
-    .text("host", "address to listen on", { default: "127.0.0.1", check: hostCheck, ...options })
-    .pipe(Flag.map((host) => host.replace(/^\[(.*)\]$/, "$1")))
+  kind.parsed("host", "address to listen on", hostForm, { default: "127.0.0.1", ...options })
 
 export const mcpTokenFlag = (name: string) =>
   flag.secret(name, "bearer token that MCP clients must send over HTTP", { env: "A2C_MCP_TOKEN" })

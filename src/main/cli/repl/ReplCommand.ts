@@ -16,9 +16,9 @@ export type PromptUser = (
 export interface ReplCommand {
   /** One word, or two for commands of a group: `server add`. */
   readonly name: string
-  /** The parameters, as help shows them; none by default. */
+  /** The parameters, as help shows them; none by default. Those in brackets are optional, `…` stands for any number. */
   readonly parameters?: string
-  /** Minimum and maximum number of words after the name; none by default. */
+  /** Minimum and maximum number of words after the name; by default that of the parameters. */
   readonly arity?: readonly [number, number]
   readonly help: string
   /** Runs the command; succeeds with the text to print. */
@@ -41,6 +41,14 @@ export const completeFirst =
 
 export const usage = ({ name, parameters }: ReplCommand): string =>
   parameters === undefined ? name : `${name} ${parameters}`
+
+const countWords = (parameters: string): number => parameters.replaceAll(/ \| \S+/g, "").match(/\S+/g)?.length ?? 0
+
+export const arityOf = ({ arity, parameters = "" }: ReplCommand): readonly [number, number] =>
+  arity ?? [
+    countWords(parameters.replaceAll(/\[.*?\]…?/g, "")),
+    parameters.includes("…") ? Number.POSITIVE_INFINITY : countWords(parameters)
+  ]
 
 /** Parses JSON. The error repeats nothing of the text, which may hold secrets. */
 export const parseJsonResult = (text: string): Result.Result<unknown, string> =>

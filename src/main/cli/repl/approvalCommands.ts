@@ -53,7 +53,6 @@ export const approvalCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "approvals",
     parameters: "[ID]",
-    arity: [0, 1],
     help: "list the calls that wait for an approval, and open questions, or show all of one",
     run: Effect.fnUntraced(function* ([id]) {
       const now = yield* Clock.currentTimeMillis
@@ -76,7 +75,6 @@ export const approvalCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "approve",
     parameters: "ID [always | DURATION]",
-    arity: [1, 2],
     help: "run a waiting call: once, or its tool in this office always or for a time such as 2h",
     run: ([id = "", scope]) => Effect.flatMap(parseApprovalEnd(scope), (answer) => decideById(id, answer)),
     complete: (words) => (words.length === 1 ? Effect.succeed(["always", "1h", "1d"]) : completeApprovals(words))
@@ -84,7 +82,6 @@ export const approvalCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "deny",
     parameters: "ID [REASON…]",
-    arity: [1, Number.POSITIVE_INFINITY],
     help: "deny a waiting call; the caller sees the reason",
     run: ([id = "", ...words]) =>
       decideById(id, { action: "deny", ...(words.length > 0 && { reason: words.join(" ") }) }),
@@ -93,7 +90,6 @@ export const approvalCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "answer",
     parameters: "ID",
-    arity: [1, 1],
     help: "enter the fields of a question; approve or deny answers one with a page",
     run: Effect.fnUntraced(function* ([id = ""], promptUser) {
       const approval = yield* findOpen(id)
@@ -127,7 +123,6 @@ export const approvalCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "revoke",
     parameters: "ID",
-    arity: [1, 1],
     help: "end a grant: the tool needs an approval again",
     run: Effect.fnUntraced(function* ([given = ""]) {
       const grant = findById(yield* currentGrants, given)

@@ -85,7 +85,6 @@ export const inputCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "input",
     parameters: "ID [VALUE]",
-    arity: [1, 2],
     help: "set the value of an input; without VALUE prompts for it, without echo for a password",
     isPrivate: true,
     run: Effect.fnUntraced(function* ([id = "", given], promptUser) {
@@ -107,7 +106,6 @@ export const inputCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "input forget",
     parameters: "ID",
-    arity: [1, 1],
     help: "clear the value of an input, which is then looked up again",
     run: Effect.fnUntraced(function* ([id = ""]) {
       yield* requireInput(id)

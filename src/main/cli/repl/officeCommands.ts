@@ -51,7 +51,6 @@ export const officeCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "desktop",
     parameters: "[--size N] [--window URI]",
-    arity: [0, 4],
     help: "show the windows as the office sees them",
     run: Effect.fnUntraced(function* (words) {
       const request = yield* requireSuccess(parseDesktopOptions(words))
@@ -80,7 +79,6 @@ export const officeCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "join",
     parameters: "OFFICE",
-    arity: [1, 1],
     help: "join an office",
     run: Effect.fnUntraced(function* ([office = ""]) {
       yield* Effect.mapError(

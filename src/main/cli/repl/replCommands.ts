@@ -7,11 +7,13 @@ import { inputCommands } from "./inputCommands.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { officeCommands } from "./officeCommands.ts"
 import { serverCommands } from "./serverCommands.ts"
-import { type PromptUser, type ReplCommand, type ReplServices, usage } from "./ReplCommand.ts"
+import { arityOf, type PromptUser, type ReplCommand, type ReplServices, usage } from "./ReplCommand.ts"
 import { promptCommands, toolCommands } from "./toolCommands.ts"
 
-const opensJson = (char: string | undefined): boolean => char === "{" || char === "["
-const isSpace = (char: string | undefined): boolean => char !== undefined && /\s/.test(char)
+/** A part of a word: in single quotes, in double quotes, escaped, or plain. */
+const wordPart = String.raw`'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])|([^\s'"\\]+)`
+const wordPattern = new RegExp(`^(?:${wordPart})+`)
+const partPattern = new RegExp(wordPart, "g")
 
 /**
  * Splits a line into words like a shell. Single quotes keep every character. In double quotes a backslash escapes `"`
@@ -20,28 +22,21 @@ const isSpace = (char: string | undefined): boolean => char !== undefined && /\s
  */
 export const splitWords = (line: string): Result.Result<ReadonlyArray<string>, string> => {
   const words: Array<string> = []
-  let at = 0
-  while (true) {
-    while (isSpace(line[at])) at++
-    if (at >= line.length) return Result.succeed(words)
-    if (opensJson(line[at])) return Result.succeed([...words, line.slice(at).trimEnd()])
-    let word = ""
-    let quote: string | undefined
-    for (; at < line.length && (quote !== undefined || !isSpace(line[at])); at++) {
-      const char = line[at] ?? ""
-      const next = line[at + 1]
-      if (char === quote) quote = undefined
-      else if (quote === "'") word += char
-      else if (char === "\\" && (quote === undefined || next === '"' || next === "\\")) {
-        if (next === undefined) return Result.fail("no character follows the backslash at the end of the line")
-        word += next
-        at++
-      } else if (quote === undefined && (char === "'" || char === '"')) quote = char
-      else word += char
-    }
-    if (quote !== undefined) return Result.fail(`the quote ${quote} is not closed`)
-    words.push(word)
+  let rest = line.trimStart()
+  while (rest !== "") {
+    if (/^[{[]/.test(rest)) return Result.succeed([...words, rest.trimEnd()])
+    const [word = ""] = wordPattern.exec(rest) ?? []
+    rest = rest.slice(word.length)
+    if (rest.startsWith("\\")) return Result.fail("no character follows the backslash at the end of the line")
+    if (/^['"]/.test(rest)) return Result.fail(`the quote ${rest[0]} is not closed`)
+    const parts = Array.from(
+      word.matchAll(partPattern),
+      ([, single, double, escaped, plain]) => single ?? double?.replaceAll(/\\(["\\])/g, "$1") ?? escaped ?? plain
+    )
+    words.push(parts.join(""))
+    rest = rest.trimStart()
   }
+  return Result.succeed(words)
 }
 
 /** Quotes a word for {@link splitWords}, which restores it. */
@@ -121,7 +116,7 @@ export const parseLine = (line: string): Result.Result<ParsedLine, string> => {
     return Result.fail(unknownCommandMessage(words.slice(0, isGroup ? 2 : 1).join(" ")))
   }
   const { command, rest } = found
-  const [min, max] = command.arity ?? [0, 0]
+  const [min, max] = arityOf(command)
   return rest.length < min || rest.length > max
     ? Result.fail(`Expected ${usage(command)}`)
     : Result.succeed({ run: (promptUser) => command.run(rest, promptUser), endsRepl: command.endsRepl === true })

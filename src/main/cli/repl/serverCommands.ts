@@ -119,7 +119,6 @@ const serverActionCommand = (
 ): ReplCommand => ({
   name: `server ${verb}`,
   parameters: "NAME",
-  arity: [1, 1],
   help,
   run: Effect.fnUntraced(function* ([name = ""]) {
     yield* requireServer(name)
@@ -159,7 +158,6 @@ export const serverCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "server add",
     parameters: "NAME {JSON}",
-    arity: [2, 2],
     help: "add a server, {command, args}, {url} or as in a configuration file, and start it",
     run: Effect.fnUntraced(function* ([name = "", text = ""]) {
       const computer = yield* Computer
@@ -179,7 +177,6 @@ export const serverCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "server remove",
     parameters: "NAME",
-    arity: [1, 1],
     help: "stop a server and remove it until the Computer restarts",
     run: Effect.fnUntraced(function* ([name = ""]) {
       yield* requireServer(name)

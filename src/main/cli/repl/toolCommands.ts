@@ -113,7 +113,6 @@ export const toolCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "tools",
     parameters: "[SERVER]",
-    arity: [0, 1],
     help: "list the tools of the office, of one server or of all",
     run: Effect.fnUntraced(function* ([server]) {
       if (server !== undefined) yield* requireServer(server)
@@ -131,7 +130,6 @@ export const toolCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "tool",
     parameters: "NAME",
-    arity: [1, 1],
     help: "show the description, parameters and result of a tool",
     run: ([name = ""]) => Effect.flatMap(requireTool(name), describeTool),
     complete: completeFirst(toolNames)
@@ -139,7 +137,6 @@ export const toolCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "call",
     parameters: "TOOL [{JSON} | KEY=VALUE…]",
-    arity: [1, Number.POSITIVE_INFINITY],
     help: "call a tool without consent; Ctrl-C cancels the call",
     run: Effect.fnUntraced(function* ([name = "", ...words]) {
       const params = yield* requireArguments(name, words)
@@ -152,7 +149,6 @@ export const toolCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "explain",
     parameters: "TOOL [{JSON} | KEY=VALUE…]",
-    arity: [1, Number.POSITIVE_INFINITY],
     help: "show how a call of an Agent is decided, and by which rule",
     run: Effect.fnUntraced(function* ([name = "", ...words]) {
       const request = { tool: name, params: yield* requireArguments(name, words), subject: defaultSubject }
@@ -197,7 +193,6 @@ export const promptCommands: ReadonlyArray<ReplCommand> = [
   {
     name: "prompt",
     parameters: "NAME [KEY=VALUE]…",
-    arity: [1, Number.POSITIVE_INFINITY],
     help: "show the messages of a prompt",
     run: Effect.fnUntraced(function* ([name = "", ...words]) {
       const prompts = yield* currentPrompts

@@ -133,13 +133,11 @@ export const serverFlags = {
     ["relay", "socket.io"],
     { default: "relay" }
   ),
-  lines: Flag.map(
-    setting.text("lines", "protocol lines to serve, comma-separated; members of different lines never meet", {
-      metavar: "LINES",
-      default: lineNames.join(","),
-      check: [(text: string) => parseLineNames(text) !== undefined, `some of ${lineNames.join(",")}`]
-    }),
-    (text) => parseLineNames(text) ?? lineNames
+  lines: setting.parsed(
+    "lines",
+    "protocol lines to serve, comma-separated; members of different lines never meet",
+    [parseLineNames, `some of ${lineNames.join(",")}`],
+    { metavar: "LINES", default: lineNames, shown: lineNames.join(",") }
   ),
   requireRole: setting.toggle("require-role", "reject connections that do not state their role"),
   validate: setting.toggle(
@@ -155,16 +153,11 @@ export const serverFlags = {
     "prefix of all keys and channels in Redis; Servers with different prefixes share nothing",
     { default: "{a2c}" }
   ),
-  nodeAddress: Flag.map(
-    setting.text(
-      "node-address",
-      "address where this Server listens for the others with the same Redis, which must reach it there; by default that by which it reaches Redis, and a free port",
-      {
-        metavar: "HOST:PORT",
-        check: [(text: string) => parseHostPort(text, 0) !== undefined, "an address like 10.0.0.5:7072"]
-      }
-    ),
-    (text) => (text === undefined ? undefined : parseHostPort(text, 0))
+  nodeAddress: setting.parsed(
+    "node-address",
+    "address where this Server listens for the others with the same Redis, which must reach it there; by default that by which it reaches Redis, and a free port",
+    [(text) => parseHostPort(text, 0), "an address like 10.0.0.5:7072"],
+    { metavar: "HOST:PORT" }
   ),
   page: setting.toggle("page", "serve the office page for operators at /office; --no-page serves none", {
     default: true
@@ -173,13 +166,11 @@ export const serverFlags = {
     "page-bodies",
     "keep arguments and results of the latest calls for the office page while it is open; secrets are removed by name"
   ),
-  appOrigin: Flag.map(
-    setting.text(
-      "app-origin",
-      "origin at which browsers reach --app-port through a proxy, for apps of MCP servers on the office page; it must differ from that of the page",
-      { metavar: "ORIGIN", check: [(text: string) => parseOrigin(text) !== undefined, expectedOrigin] }
-    ),
-    (text) => (text === undefined ? undefined : parseOrigin(text))
+  appOrigin: setting.parsed(
+    "app-origin",
+    "origin at which browsers reach --app-port through a proxy, for apps of MCP servers on the office page; it must differ from that of the page",
+    [parseOrigin, expectedOrigin],
+    { metavar: "ORIGIN" }
   ),
   appPort: setting.port(
     "app-port",

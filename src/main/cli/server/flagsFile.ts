@@ -1,14 +1,13 @@
-import { Config, Effect, type FileSystem, Option, Redacted, Result } from "effect"
-import type { CliError, Command, Flag } from "effect/cli"
+import { Config, Effect, Option, Redacted, Result } from "effect"
+import type { CliError, Flag } from "effect/cli"
 import { isJsonObject } from "../../../domain/json.ts"
 import { formatDiagnostic, readTextFile } from "../../config/configFiles.ts"
 import { parseJsonc } from "../../config/jsonc.ts"
 import { parseYaml } from "../../config/yaml.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
-import { type CommandFailed, failCommand } from "../../CommandFailed.ts"
+import { failCommand } from "../../CommandFailed.ts"
 import { describeFlag, type FlagDescription } from "../flags/flagRules.ts"
-import { currentNameOf, formerNameOf } from "../flags/formerNames.ts"
-import { envVariableOf } from "../flags/setting.ts"
+import { currentNameOf, variablesOf } from "../flags/setting.ts"
 import { loggingFlags, otlpFlag } from "../flags/globalFlags.ts"
 import { configFlagName, configVariable, serverFlags } from "./flags.ts"
 
@@ -60,10 +59,7 @@ const reasonOf = (error: CliError.CliError): string =>
       ? error.message
       : "the value is invalid"
 
-const argumentsOf = Effect.fnUntraced(function* (
-  key: string,
-  value: unknown
-): Effect.fn.Return<ReadonlyArray<string>, string, Command.Environment> {
+const argumentsOf = Effect.fnUntraced(function* (key: string, value: unknown) {
   const flag = knownFlags.get(key)
   if (flag === undefined) return yield* Effect.fail(`unknown flag${didYouMean(key, [...knownFlags.keys()])}`)
   const texts = yield* Effect.fromResult(textsOf(value, flag))
@@ -86,15 +82,14 @@ const readFlagsFile = Effect.fnUntraced(function* (file: string) {
   if (value !== null && !isJsonObject(value)) {
     return yield* fail([{ path: [], issue: "expected the names of flags with values, as port: 7070" }])
   }
-  const entries = yield* Effect.forEach(Object.entries(value ?? {}), ([given, one]) => {
+  const [entries, problems] = yield* Effect.partition(Object.entries(value ?? {}), ([given, one]) => {
     const key = currentNameOf(given)
-    return Effect.map(Effect.result(argumentsOf(key, one)), (result) => ({ given, key, result }))
+    return Effect.mapBoth(argumentsOf(key, one), {
+      onFailure: (issue) => ({ path: [given], issue, ...locate([given]) }),
+      onSuccess: (words) => ({ key, words })
+    })
   })
-  const problems = entries.flatMap(({ given, result }) =>
-    Result.isFailure(result) ? [{ path: [given], issue: result.failure, ...locate([given]) }] : []
-  )
-  if (problems.length > 0) return yield* fail(problems)
-  return entries.map(({ key, result }) => ({ key, words: Result.getOrElse(result, () => []) }))
+  return problems.length > 0 ? yield* fail(problems) : entries
 })
 
 /** Flags with a value that may stand before the command. */
@@ -122,9 +117,7 @@ const readVariable = (name: string) => Effect.orDie(Config.option(Config.String(
  * Adds the flags of the file of `a2c server --config` to the command line: they have the effect of flags, but flags and
  * variables that are given win. Other command lines stay unchanged.
  */
-export const expandServerConfig = Effect.fnUntraced(function* (
-  args: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<string>, CommandFailed, Command.Environment | FileSystem.FileSystem> {
+export const expandServerConfig = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
   const at = commandIndex(args)
   const rest = args.slice(at + 1)
   if (args[at] !== "server" || isSubcommand(rest)) return args
@@ -135,12 +128,8 @@ export const expandServerConfig = Effect.fnUntraced(function* (
   if (file === undefined || file === "") return args
   const added: Array<string> = []
   for (const { key, words } of yield* readFlagsFile(file)) {
-    const former = formerNameOf(key)
-    const variables = [knownFlags.get(key)?.variable, former && envVariableOf(former)]
-    const values = yield* Effect.forEach(
-      variables.filter((name) => name !== undefined),
-      readVariable
-    )
+    const variables = variablesOf(key, knownFlags.get(key)?.variable)
+    const values = yield* Effect.forEach(variables, readVariable)
     if (!values.some(Option.isSome) && !hasFlag(args, key)) added.push(...words)
   }
   return [...args.slice(0, at + 1), ...added, ...rest]

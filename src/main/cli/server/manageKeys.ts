@@ -1,5 +1,5 @@
 import { rm, writeFile } from "node:fs/promises"
-import { Clock, Effect, type FileSystem, Result, Schedule, type Scope } from "effect"
+import { Clock, Effect, Result, Schedule, type Scope } from "effect"
 import { applyEdits, type JSONPath, modify } from "jsonc-parser"
 import { type ApiKeyEntry, decodeApiKeyEntries, generateApiKey } from "../../../adapters/auth/apiKeyEntries.ts"
 import { formatIssues } from "../../../domain/validation.ts"
@@ -43,7 +43,7 @@ const editText = (text: string, path: JSONPath, value: unknown): string => {
   return applyEdits(text, modify(text, path, value, { isArrayInsertion: value !== undefined, formattingOptions }))
 }
 
-const readKeys = (file: string): Effect.Effect<ReadonlyArray<ApiKeyEntry>, CommandFailed, FileSystem.FileSystem> =>
+const readKeys = (file: string) =>
   Effect.mapError(readKeyFile(file), (errors) => new CommandFailed({ message: errors.join("\n") }))
 
 /**

@@ -104,25 +104,17 @@ if __name__ == "__main__":
 `
 
 /** The files of a pack beside its configuration, and how to test it. */
-const filesOf = (name: string, className: string, python: boolean) =>
-  python
+const filesOf = (name: string, className: string, python: boolean) => {
+  const test = python ? `test_${name}.py` : `${name}_tool.test.ts`
+  const files = python
     ? {
-        test: `test_${name}.py`,
-        runTest: "python3",
-        files: {
-          "__init__.py": `from .${name}_tool import ${className}\n\n__all__ = ["${className}"]\n`,
-          [`${name}_tool.py`]: pythonTemplate(name, className),
-          [`test_${name}.py`]: pythonTestTemplate(name)
-        }
+        "__init__.py": `from .${name}_tool import ${className}\n\n__all__ = ["${className}"]\n`,
+        [`${name}_tool.py`]: pythonTemplate(name, className),
+        [test]: pythonTestTemplate(name)
       }
-    : {
-        test: `${name}_tool.test.ts`,
-        runTest: "node --test",
-        files: {
-          [`${name}_tool.ts`]: toolTemplate(name, className),
-          [`${name}_tool.test.ts`]: testTemplate(name, className)
-        }
-      }
+    : { [`${name}_tool.ts`]: toolTemplate(name, className), [test]: testTemplate(name, className) }
+  return { test, files, runTest: python ? "python3" : "node --test" }
+}
 
 const configTemplate = (name: string) => `enabled: true
 description: "Counts characters and words"
