@@ -38,7 +38,6 @@ export const findSurplus = (
   })
 }
 
-/** Tasks of a Computer that run. */
 const maxRunning = 64
 
 const limits = { count: 256, characters: 32 * 1024 * 1024, millis: taskRetention }

@@ -118,7 +118,7 @@ export type McpServerCommand =
   | { readonly _tag: "LogDegraded"; readonly reason: string }
   | { readonly _tag: "LogFailed"; readonly failure: SessionFailure }
   | { readonly _tag: "LogRestarting"; readonly failure: SessionFailure; readonly retryInSeconds: number }
-  | { readonly _tag: "LogIdle"; readonly reason: "idle" }
+  | { readonly _tag: "LogIdle" }
   | { readonly _tag: "LogStartsOnRequest"; readonly failure: SessionFailure }
 
 /** The reason of a failure for the owner: it may quote stderr. */
@@ -233,7 +233,7 @@ const onRunningEvent = <O extends McpOffer>(server: State<O, "Running">, event: 
   const idle = { _tag: "Idle", run, offer, failures: 0, retryAt: 0 } as const
   if (event._tag === "ListingsChanged") return [{ ...server, offer: { ...offer, ...event.listings } }, []]
   if (event._tag === "HealthChanged") return withHealth(server, event)
-  if (event._tag === "IdleTimedOut") return [idle, [{ _tag: "LogIdle", reason: "idle" }]]
+  if (event._tag === "IdleTimedOut") return [idle, [{ _tag: "LogIdle" }]]
   if (event._tag !== "Lost") return [server, []]
   const { at, failure } = event
   if (lifecycle === "lazy") return [{ ...idle, failure }, [{ _tag: "LogStartsOnRequest", failure }]]

@@ -32,7 +32,6 @@ export const pageEnd = (text: string, start: number, maxBytes: number): number =
 export const toCharacterStart = (text: string, offset: number): number =>
   offset > 0 && offset < text.length && (text.codePointAt(offset - 1) ?? 0) > 0xffff ? offset - 1 : offset
 
-/** Binary content of a result. */
 interface BinaryPart {
   readonly mimeType: string
   readonly bytes: Uint8Array

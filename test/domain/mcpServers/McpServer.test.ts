@@ -127,7 +127,7 @@ const sessionRows = (server: State<"Running">): { readonly [event: string]: Row 
   listingsChanged: [{ ...server, offer: { ...offer, prompts: [{ name: "p" }] } }, []],
   degraded: [withProblems(server, slow, ["tools", "no list"]), [{ _tag: "LogDegraded", reason: "no list" }]],
   recovered: [withProblems(server), [{ _tag: "LogRecovered", source: "keepalive" }]],
-  idleTimedOut: [idle, [{ _tag: "LogIdle", reason: "idle" }]],
+  idleTimedOut: [idle, [{ _tag: "LogIdle" }]],
   reconfigure: [reconfigured(server), []]
 })
 

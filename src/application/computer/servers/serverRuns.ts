@@ -16,24 +16,30 @@ type Event = McpServerEvent<OfferedServer>
 const isWork = (command: McpServerCommand): command is McpServerWork =>
   command._tag === "Open" || command._tag === "Retry"
 
-const logs = {
-  LogReady: [Effect.logInfo, "MCP server ready"],
-  LogRecovered: [Effect.logInfo, "MCP server recovered"],
-  LogDegraded: [Effect.logWarning, "MCP server degraded"],
-  LogFailed: [Effect.logWarning, "MCP server failed"],
-  LogRestarting: [Effect.logWarning, "MCP server exited, restarting"],
-  LogIdle: [Effect.logInfo, "MCP server stopped"],
-  LogStartsOnRequest: [Effect.logWarning, "MCP server exited, starts on request"]
-} as const
-
-const log = (server: string, command: Extract<McpServerCommand, { readonly _tag: keyof typeof logs }>) => {
-  const { _tag, ...facts } = command
-  const { failure, ...fields } = { failure: undefined, ...facts }
-  const [write, message] = logs[_tag]
-  return write(message, { server, ...(failure && { reason: fullReason(failure) }), ...fields })
+const log = (
+  server: string,
+  command: Exclude<McpServerCommand, McpServerWork | { readonly _tag: "Close" }>
+): Effect.Effect<void> => {
+  switch (command._tag) {
+    case "LogReady":
+      return Effect.logInfo("MCP server ready", { server, tools: command.tools, resources: command.resources })
+    case "LogRecovered":
+      return Effect.logInfo("MCP server recovered", { server, source: command.source })
+    case "LogDegraded":
+      return Effect.logWarning("MCP server degraded", { server, reason: command.reason })
+    case "LogFailed":
+      return Effect.logWarning("MCP server failed", { server, reason: fullReason(command.failure) })
+    case "LogRestarting": {
+      const { failure, retryInSeconds } = command
+      return Effect.logWarning("MCP server exited, restarting", { server, reason: fullReason(failure), retryInSeconds })
+    }
+    case "LogIdle":
+      return Effect.logInfo("MCP server stopped", { server, reason: "idle" })
+    case "LogStartsOnRequest":
+      return Effect.logWarning("MCP server exited, starts on request", { server, reason: fullReason(command.failure) })
+  }
 }
 
-/** Does the work of a run until none follows. */
 const work = Effect.fnUntraced(function* (serverRun: ServerRun, first: McpServerWork) {
   let next: McpServerWork | undefined = first
   while (next !== undefined) {
