@@ -109,7 +109,7 @@ export const readSkillManifest = (
   )
 
 /** Reads a file of JSON below a root; `undefined` for a missing one. The inner result fails with the reason. */
-export const readJsonFile = (
+const readJsonFile = (
   files: Files,
   root: string,
   path: string
