@@ -36,10 +36,8 @@ export const makeComputerMcpSession = Effect.fnUntraced(function* (
     watch: ({ tools }) =>
       Effect.map(catalogue, (now) =>
         tools
-          ? Stream.concat(
-              Stream.succeed(now),
-              Stream.mapEffect(changes, () => catalogue)
-            ).pipe(
+          ? Stream.mapEffect(changes, () => catalogue).pipe(
+              Stream.prepend([now]),
               Stream.changesWith((one, other) => one === other),
               Stream.drop(1),
               Stream.map(() => ({ _tag: "ToolsChanged" }) as const)

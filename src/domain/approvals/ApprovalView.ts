@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { truncateQuote } from "../errorMessage.ts"
 import { JsonObject } from "../json.ts"
 import { type InputRequest, toExactRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
@@ -105,17 +106,14 @@ export const toAnswer = ({
     : { action, scope: "once", ...definedOnly({ content }) }
 }
 
-const truncate = (text: string, maxLength: number): string =>
-  text.length <= maxLength ? text : `${text.slice(0, maxLength).toWellFormed()}…`
-
 /** Formats arguments as indented JSON of at most this many characters. */
 const formatArguments = (params: JsonObject, maxLength: number): string => {
   // Indenting a huge value would take long, and only its start is shown.
   const compact = JSON.stringify(params)
-  return truncate(compact.length > maxLength ? compact : JSON.stringify(params, null, 2), maxLength)
+  return truncateQuote(compact.length > maxLength ? compact : JSON.stringify(params, null, 2), maxLength)
 }
 
-const bounded = (text: string): string => (text.length <= 8192 ? text : truncate(text, 8191))
+const bounded = (text: string): string => (text.length <= 8192 ? text : truncateQuote(text, 8191))
 
 const listInput = (input: InputRequest): typeof InputView.Type => {
   const message = input.message.slice(0, maxListedMessage).toWellFormed()

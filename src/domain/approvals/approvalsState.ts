@@ -128,7 +128,6 @@ export const elicitationProblem = (elicitation: InputRequest, answer: ApprovalAn
   return problems.length > 0 ? formatAnswerErrors(problems) : undefined
 }
 
-/** Ends open approvals with one decision. */
 const end = (
   state: ApprovalsState,
   ended: ReadonlyArray<PendingApproval>,
@@ -164,7 +163,6 @@ const remember = (
 
 type Answered = Extract<ApprovalsEvent, { readonly _tag: "Answered" }>
 
-/** The standing approval that an answer for the tool gives. */
 const toStandingApproval = ({ approval }: PendingApproval, { answer, approver, at }: Answered) => {
   if (answer.action !== "allow" || answer.scope === "once") return undefined
   const { id, line, office, server, tool, toolDigest } = approval

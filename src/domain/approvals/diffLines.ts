@@ -14,15 +14,7 @@ const toLines = (kind: DiffLine["kind"], texts: ReadonlyArray<string>): Readonly
   texts.map((text) => ({ kind, text }))
 
 /** Compares lines by their longest common subsequence. Time and memory grow with the product of the lengths. */
-const compareLines = (before: ReadonlyArray<string>, after: ReadonlyArray<string>): ReadonlyArray<DiffLine> => {
-  // Long lines that start alike would be slow to compare again and again.
-  const ids = new Map<string, number>()
-  const identify = (line: string): number => {
-    const id = ids.get(line) ?? ids.size
-    ids.set(line, id)
-    return id
-  }
-  const [old, next] = [before.map(identify), after.map(identify)]
+const compareLines = (old: ReadonlyArray<string>, next: ReadonlyArray<string>): ReadonlyArray<DiffLine> => {
   const width = next.length + 1
   /** The length of the longest common subsequence of what follows two positions. */
   const lengths = new Uint16Array((old.length + 1) * width)
@@ -39,15 +31,15 @@ const compareLines = (before: ReadonlyArray<string>, after: ReadonlyArray<string
   let [row, column] = [0, 0]
   while (row < old.length && column < next.length) {
     if (old[row] === next[column]) {
-      lines.push({ kind: "same", text: before[row++] ?? "" })
+      lines.push({ kind: "same", text: old[row++] ?? "" })
       column++
     } else if (lengthAt(row + 1, column) >= lengthAt(row, column + 1)) {
-      lines.push({ kind: "removed", text: before[row++] ?? "" })
+      lines.push({ kind: "removed", text: old[row++] ?? "" })
     } else {
-      lines.push({ kind: "added", text: after[column++] ?? "" })
+      lines.push({ kind: "added", text: next[column++] ?? "" })
     }
   }
-  return [...lines, ...toLines("removed", before.slice(row)), ...toLines("added", after.slice(column))]
+  return [...lines, ...toLines("removed", old.slice(row)), ...toLines("added", next.slice(column))]
 }
 
 /**

@@ -63,12 +63,6 @@ export interface CallPlace {
   readonly line: string
 }
 
-/** A call of a tool that a grant may cover. */
-export interface GrantedCall extends Partial<CallPlace> {
-  readonly toolDigest: string
-  readonly caller: Caller
-}
-
 /**
  * The kind of approver that gave a grant. Files of earlier versions tell it by the name: an Agent could choose no other
  * than this one.
@@ -80,7 +74,10 @@ const approverOf = ({ approver, by }: Grant): Approver["_tag"] =>
  * True when a grant covers a call: of the same tool in the same office, and from there or from outside as the call that it was
  * given for. That of an Agent covers its calls only.
  */
-export const coversCall = (grant: Grant, call: GrantedCall): boolean => {
+export const coversCall = (
+  grant: Grant,
+  call: Partial<CallPlace> & { readonly toolDigest: string; readonly caller: Caller }
+): boolean => {
   const { caller, line, office, toolDigest } = grant
   if (toolDigest !== call.toolDigest || office !== call.office || line !== call.line) return false
   if (approverOf(grant) === "agent") return caller !== undefined && isSameCaller(caller, call.caller)

@@ -8,9 +8,8 @@ import { maxJsonDepth } from "../json.ts"
 
 /** A call whose result a Computer keeps for a while after its end. */
 export interface KeptResult {
-  readonly isRunning: boolean
-  /** Start of a running call, end of another one, in milliseconds of the epoch. */
-  readonly updatedAt: number
+  /** `updatedAt` is the end of a call that does not run, in milliseconds of the epoch. */
+  readonly state: Pick<TaskState, "state" | "updatedAt">
   /** Approximate size of the result in characters; 0 while the call runs. */
   readonly size: number
 }
@@ -30,16 +29,15 @@ export const findSurplus = (
 ): ReadonlyArray<string> => {
   let count = results.size
   let characters = [...results.values()].reduce((sum, { size }) => sum + size, 0)
-  return [...results].flatMap(([key, { isRunning, size, updatedAt }]) => {
-    const isOver = count > limits.count || characters > limits.characters || now - updatedAt >= limits.millis
-    if (isRunning || !isOver) return []
+  return [...results].flatMap(([key, { size, state }]) => {
+    const isOver = count > limits.count || characters > limits.characters || now - state.updatedAt >= limits.millis
+    if (state.state === "working" || !isOver) return []
     count--
     characters -= size
     return [key]
   })
 }
 
-/** Tasks of a Computer that run. */
 const maxRunning = 64
 
 const limits = { count: 256, characters: 32 * 1024 * 1024, millis: taskRetention }
@@ -62,13 +60,12 @@ export interface TaskState {
   readonly result?: ToolResult
 }
 
-interface Task {
+interface Task extends KeptResult {
   readonly fingerprint: string
   readonly caller: OfficeCaller
   /** The latest caller that has shown the id of the task. */
   readonly holder: OfficeCaller
   readonly state: TaskState
-  readonly size: number
 }
 
 /** The tasks of a Computer by {@link taskKey}, in the order of their start. */
@@ -108,18 +105,7 @@ export const isHeldBy = (
 }
 
 const evict = (tasks: TasksState, now: number): TasksState => {
-  const kept = new Map(
-    [...tasks].map(
-      ([
-        key,
-        {
-          size,
-          state: { state, updatedAt }
-        }
-      ]) => [key, { size, isRunning: state === "working", updatedAt }]
-    )
-  )
-  const surplus = new Set(findSurplus(kept, limits, now))
+  const surplus = new Set(findSurplus(tasks, limits, now))
   return surplus.size === 0 ? tasks : new Map([...tasks].filter(([key]) => !surplus.has(key)))
 }
 

@@ -45,7 +45,6 @@ export const serversUsingInput = ({ servers }: ComputerConfig, id: string): Read
     .filter((server) => inputIdsOf(server).includes(id))
     .map(({ name }) => name)
 
-/** The values that a running session of a server depends on. */
 const sessionDependencies = (
   { disabled, lifecycle, name, parameters, type, vrl }: ServerConfig,
   { config, variables }: Setup
@@ -59,21 +58,20 @@ const sessionDependencies = (
 }
 
 export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
-  const previousServers = before.config.servers
-  const names = Object.keys(after.config.servers)
-  const kept = Object.values(after.config.servers).flatMap((server) => {
+  const changes = Map.groupBy(Object.values(after.config.servers), (server) => {
     const previous = serverConfigOf(before, server.name)
-    if (previous === undefined) return []
-    const restarts = !Equal.equals(sessionDependencies(previous, before), sessionDependencies(server, after))
-    return [{ name: server.name, restarts, differs: !Equal.equals(previous, server) }]
+    if (previous === undefined) return "added"
+    const isKept = Equal.equals(sessionDependencies(previous, before), sessionDependencies(server, after))
+    return !isKept ? "restarted" : Equal.equals(previous, server) ? "unchanged" : "reconfigured"
   })
-  const namesOf = (servers: typeof kept) => servers.map(({ name }) => name)
+  const namesOf = (change: "added" | "restarted" | "reconfigured" | "unchanged") =>
+    (changes.get(change) ?? []).map(({ name }) => name)
   return {
-    added: names.filter((name) => !Object.hasOwn(previousServers, name)),
-    removed: Object.keys(previousServers).filter((name) => !Object.hasOwn(after.config.servers, name)),
-    restarted: namesOf(kept.filter(({ restarts }) => restarts)),
-    reconfigured: namesOf(kept.filter(({ differs, restarts }) => differs && !restarts)),
-    unchanged: namesOf(kept.filter(({ differs, restarts }) => !differs && !restarts)),
+    added: namesOf("added"),
+    removed: Object.keys(before.config.servers).filter((name) => serverConfigOf(after, name) === undefined),
+    restarted: namesOf("restarted"),
+    reconfigured: namesOf("reconfigured"),
+    unchanged: namesOf("unchanged"),
     // As text: the order of servers decides which tool gets a name.
     isReportedConfigChanged:
       JSON.stringify(encodeReportedConfig(before.config)) !== JSON.stringify(encodeReportedConfig(after.config))
@@ -82,13 +80,9 @@ export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
 
 /** Applies the change from `before` to `after` to `current`; servers and inputs added or removed at run time stay so. */
 export const keepRuntimeChanges = (current: Setup, before: Setup, after: Setup): Setup => {
-  const isMissing = (setup: Setup, name: string) => !Object.hasOwn(setup.config.servers, name)
-  const kept = Object.entries(after.config.servers).filter(
-    ([name]) => isMissing(before, name) || !isMissing(current, name)
-  )
-  const added = Object.entries(current.config.servers).filter(
-    ([name]) => isMissing(before, name) && isMissing(after, name)
-  )
+  const has = ({ config }: Setup, { name }: ServerConfig) => Object.hasOwn(config.servers, name)
+  const kept = Object.values(after.config.servers).filter((server) => !has(before, server) || has(current, server))
+  const added = Object.values(current.config.servers).filter((server) => !has(before, server) && !has(after, server))
   const idsOf = ({ config }: Setup) => new Set(config.inputs.map(({ id }) => id))
   const [here, first, last] = [idsOf(current), idsOf(before), idsOf(after)]
   return {
@@ -97,7 +91,7 @@ export const keepRuntimeChanges = (current: Setup, before: Setup, after: Setup):
         ...after.config.inputs.filter(({ id }) => !first.has(id) || here.has(id)),
         ...current.config.inputs.filter(({ id }) => !first.has(id) && !last.has(id))
       ],
-      servers: Object.fromEntries([...kept, ...added])
+      servers: Object.fromEntries([...kept, ...added].map((server) => [server.name, server]))
     },
     variables: { ...current.variables, ...after.variables }
   }

@@ -33,7 +33,6 @@ const mapFrame = (value: unknown): Frame => {
   return [countFrame(entries.length), ...entries.flat().flatMap(textFrame)]
 }
 
-/** The parts of the parameters that identify an endpoint. */
 const endpointFrame = (type: string, { args, command, env, headers, url }: JsonObject): Frame => [
   ...textFrame(type),
   ...(type === "stdio"

@@ -42,14 +42,6 @@ export interface Desktop {
   readonly warnings: ReadonlyArray<DesktopWarning>
 }
 
-interface WindowCandidate {
-  readonly server: string
-  readonly uri: string
-  readonly priority: number
-  readonly fullscreen: boolean
-  readonly entry: string
-}
-
 /** Renders a window: its URI, an empty line, and its texts (seed 001). */
 const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string => {
   const texts = contents.map(({ text }) => stringOrEmpty(text)).filter((text) => text !== "")
@@ -58,37 +50,33 @@ const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string 
 }
 
 /** Evaluates a window: what is not shown of it, and the window unless it is left out. */
-const evaluateWindow = ({
-  contents,
-  resource = {},
-  server,
-  uri
-}: WindowResource): { readonly candidate?: WindowCandidate; readonly reasons: ReadonlyArray<string> } => {
+const evaluateWindow = ({ contents, resource = {}, server, uri }: WindowResource) => {
+  const warn = (outcome: DesktopWarning["outcome"], ...reasons: ReadonlyArray<string>) =>
+    reasons.map((reason): DesktopWarning => ({ server, uri, reason, outcome }))
   const parsed = parseWindowUri(uri)
-  if (Result.isFailure(parsed)) return { reasons: [parsed.failure.reason] }
-  if (contents.length === 0) return { reasons: ["no contents"] }
+  if (Result.isFailure(parsed)) return { shown: [], warnings: warn("left_out", parsed.failure.reason) }
+  if (contents.length === 0) return { shown: [], warnings: warn("left_out", "no contents") }
   const blobs = contents.filter(({ text }) => typeof text !== "string").length
-  if (blobs === contents.length) return { reasons: ["all contents are binary"] }
+  if (blobs === contents.length) return { shown: [], warnings: warn("left_out", "all contents are binary") }
   const annotated = asObject(resource["annotations"])["priority"] ?? 0
   const isValid = typeof annotated === "number" && annotated >= 0 && annotated <= 1
   const { fullscreen, priority } = parsed.success
-  return {
-    candidate: {
-      server,
-      uri,
-      priority: priority ?? (isValid ? annotated * 100 : 0),
-      fullscreen: fullscreen ?? asObject(resource["_meta"])["fullscreen"] === true,
-      entry: renderWindow(uri, contents)
-    },
-    reasons: [
-      ...(blobs > 0 ? ["binary contents are omitted"] : []),
-      ...(priority === null && !isValid ? ["annotations.priority is outside 0…1 and counts as 0"] : [])
-    ]
+  const window = {
+    server,
+    uri,
+    priority: priority ?? (isValid ? annotated * 100 : 0),
+    fullscreen: fullscreen ?? asObject(resource["_meta"])["fullscreen"] === true,
+    entry: renderWindow(uri, contents)
   }
+  const warnings = warn(
+    "shown",
+    ...(blobs > 0 ? ["binary contents are omitted"] : []),
+    ...(priority === null && !isValid ? ["annotations.priority is outside 0…1 and counts as 0"] : [])
+  )
+  return { shown: [window], warnings }
 }
 
-/** Arranges the windows of one server, and says which ones a full-screen window hides. */
-const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>) => {
+const arrangeWindows = (windows: ReadonlyArray<ReturnType<typeof evaluateWindow>["shown"][number]>) => {
   const fullscreen = windows.find((window) => window.fullscreen)
   const arranged = fullscreen ? [fullscreen] : windows.toSorted((one, other) => other.priority - one.priority)
   const reason = `hidden by the full-screen window ${fullscreen?.uri ?? ""}`
@@ -111,19 +99,13 @@ export const organizeDesktop = (
   history: ReadonlyArray<string>
 ): Desktop => {
   if (size !== undefined && size <= 0) return { entries: [], warnings: [] }
-  const candidates: Array<WindowCandidate> = []
-  const warnings = windows.flatMap((window) => {
-    const { candidate, reasons } = evaluateWindow(window)
-    if (candidate !== undefined) candidates.push(candidate)
-    const { server, uri } = window
-    const outcome = candidate === undefined ? "left_out" : "shown"
-    return reasons.map((reason): DesktopWarning => ({ server, uri, reason, outcome }))
-  })
+  const evaluated = windows.map(evaluateWindow)
+  const candidates = evaluated.flatMap(({ shown }) => shown)
   const groups = groupByServer(candidates, history).map(arrangeWindows)
   const arranged = groups.flatMap((group) => group.arranged).slice(0, size)
   return {
     entries: arranged.map(({ entry }) => entry),
-    warnings: [...warnings, ...groups.flatMap(({ hidden }) => hidden)]
+    warnings: [...evaluated.flatMap(({ warnings }) => warnings), ...groups.flatMap(({ hidden }) => hidden)]
   }
 }
 

@@ -34,25 +34,20 @@ const maxTools = 1000
  */
 export const makeRuleDecider = (rules: ReadonlyArray<Rule>): ((call: PolicyCall) => PolicyDecision | undefined) => {
   const numbered = rules.map((rule, index) => ({ rule, rest: withoutTool(rule), decision: decisionOf(rule, index) }))
-  const candidatesOf = ({ computer, originalName, server, shortName }: PolicyCall, candidates: typeof numbered) => ({
-    computer,
-    originalName,
-    server,
-    shortName,
-    candidates
-  })
-  const byTool = new Map<string, ReturnType<typeof candidatesOf>>()
+  type Names = Pick<PolicyCall, "computer" | "originalName" | "server" | "shortName">
+  const byTool = new Map<string, Names & { readonly candidates: typeof numbered }>()
   const candidatesFor = (call: PolicyCall): typeof numbered => {
-    const known = byTool.get(call.tool)
+    const { computer, originalName, server, shortName, tool } = call
+    const known = byTool.get(tool)
     const isSameTool =
-      known?.server === call.server &&
-      known.shortName === call.shortName &&
-      known.originalName === call.originalName &&
-      known.computer === call.computer
+      known?.server === server &&
+      known.shortName === shortName &&
+      known.originalName === originalName &&
+      known.computer === computer
     if (isSameTool) return known.candidates
     if (byTool.size >= maxTools) byTool.clear()
     const candidates = numbered.filter(({ rule }) => meetsTool(rule, call))
-    byTool.set(call.tool, candidatesOf(call, candidates))
+    byTool.set(tool, { computer, originalName, server, shortName, candidates })
     return candidates
   }
   return (call) => candidatesFor(call).find(({ rest }) => findMismatch(rest, call) === undefined)?.decision

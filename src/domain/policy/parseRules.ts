@@ -10,15 +10,7 @@ const isList = [Schema.isMinLength(1), Schema.isMaxLength(maxPatterns)] as const
 const Text = Schema.NonEmptyString.check(Schema.isMaxLength(maxTextLength))
 
 /** One text, or a list of them. */
-const Texts = Schema.Union([Text, Schema.Array(Text).check(...isList)]).pipe(
-  Schema.decodeTo(Schema.Array(Schema.String), {
-    decode: SchemaGetter.transform((texts: string | ReadonlyArray<string>) =>
-      typeof texts === "string" ? [texts] : texts
-    ),
-    encode: SchemaGetter.passthroughSubtype()
-  })
-)
-const patterns = Schema.optional(Texts)
+const patterns = Schema.optional(Schema.ArrayEnsure(Text).check(...isList))
 const hint = Schema.optional(Schema.Boolean)
 
 const LiteralValue = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])

@@ -5,7 +5,13 @@ const limits = { count: 3, characters: 100, millis: 10 }
 
 const kept = (
   ...results: ReadonlyArray<readonly [key: string, size: number, updatedAt: number, isRunning?: boolean]>
-) => new Map(results.map(([key, size, updatedAt, isRunning = false]) => [key, { isRunning, size, updatedAt }]))
+) =>
+  new Map(
+    results.map(([key, size, updatedAt, isRunning = false]) => [
+      key,
+      { size, state: { state: isRunning ? ("working" as const) : ("completed" as const), updatedAt } }
+    ])
+  )
 
 describe("findSurplus", () => {
   it.each([

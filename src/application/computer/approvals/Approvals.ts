@@ -1,4 +1,4 @@
-import { Cause, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import {
   type Approval,
   type ApprovalAnswer,
@@ -11,7 +11,6 @@ import {
 import { elicitationProblem, findOpen, previousCallOf } from "../../../domain/approvals/approvalsState.ts"
 import { type Approver, type Caller, callerName } from "../../../domain/approvals/Caller.ts"
 import { type CallPlace, coversCall, type Grant } from "../../../domain/approvals/standingApprovals.ts"
-import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { canonicalJson } from "../../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -19,9 +18,10 @@ import { computeOnce, definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { findPin, findToolChange, makePinnedDefinition, sha256Hex } from "../../../domain/tools/toolPins.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
-import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
+import { answerOr, askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type ApprovalBook, makeApprovalBook, waitForOutcome, type WaitLimit } from "./approvalBook.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"
 
@@ -36,7 +36,6 @@ interface ElicitationResponder {
 /** A call that needs an approval. */
 export interface ApprovalRequest extends Pick<Approval, "reqId" | "caller" | "params" | "askedBy"> {
   readonly entry: CatalogueEntry
-  readonly config: ServerConfig | undefined
   readonly place: CallPlace | undefined
   readonly reason?: string | undefined
   /** What to answer instead of consent. */
@@ -49,16 +48,6 @@ type Answered<A> = A & { readonly by?: string }
 
 type Decide = (id: string, answer: ApprovalAnswer, approver: Approver) => Effect.Effect<ApprovalDecision, ProtocolError>
 
-/** Gives the answer of a program, or another one when the program fails. */
-const answerOr = <A, B>(
-  asking: () => Effect.Effect<A, unknown>,
-  fallback: B,
-  log: (cause: Cause.Cause<unknown>) => Effect.Effect<void>
-): Effect.Effect<A | B> =>
-  Effect.catchCause(Effect.suspend(asking), (cause) =>
-    Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.as(log(cause), fallback)
-  )
-
 /** Asks the hook of the host about a call. Its failure is no consent. */
 const askHook = (
   confirm: NonNullable<ComputerSettings["confirm"]>,
@@ -66,7 +55,7 @@ const askHook = (
   decide: Decide
 ): Effect.Effect<never> =>
   answerOr(
-    () => confirm(approval),
+    Effect.suspend(() => confirm(approval)),
     false,
     (cause) => Effect.logWarning("confirmation failed", { tool: approval.tool }, cause)
   ).pipe(
@@ -86,7 +75,7 @@ const askResponder = (
 ): Effect.Effect<never> => {
   const asking = (input: InputRequest) =>
     answerOr(
-      () => ask({ ...question, input }),
+      Effect.suspend(() => ask({ ...question, input })),
       { action: "cancel" as const },
       (cause) => Effect.logWarning("question not answered", { tool: question.tool }, cause)
     )
@@ -114,11 +103,11 @@ const makeDescription = (
   computer: ComputerName,
   approvalTimeout: Duration.Duration,
   { now, state }: ApprovalBook,
-  definitionOf: (entry: CatalogueEntry, config: ServerConfig | undefined) => ReturnType<typeof makePinnedDefinition>
+  definitionOf: (entry: CatalogueEntry) => ReturnType<typeof makePinnedDefinition>
 ) =>
   Effect.fnUntraced(function* (request: ApprovalRequest, limit: Duration.Duration) {
-    const { caller, config, elicitation: input, entry, params, place, reason, reqId, askedBy } = request
-    const { definition, digest: toolDigest } = definitionOf(entry, config)
+    const { caller, elicitation: input, entry, params, place, reason, reqId, askedBy } = request
+    const { definition, digest: toolDigest } = definitionOf(entry)
     const requestedAt = now()
     const approval: Approval = {
       id: yield* makeRequestId,
@@ -147,12 +136,17 @@ const makeDescription = (
 export type Approvals = Effect.Success<ReturnType<typeof makeApprovals>>
 
 /** Lets approvers decide about calls and answer elicitations, and keeps what they allow. Open approvals end with the scope. */
-export const makeApprovals = Effect.fnUntraced(function* (computer: ComputerName) {
+export const makeApprovals = Effect.fnUntraced(function* (
+  computer: ComputerName,
+  servers: Pick<ServerSupervisor, "find">
+) {
   const { approvalTimeout, approvers, confirm, onInput } = yield* ComputerSettings
   const book = yield* makeApprovalBook(computer)
   const { dispatch, now, standing, state } = book
   const findViolations = yield* makeAnswerValidator
-  const definitionOf = computeOnce(makePinnedDefinition)
+  const definitionOf = computeOnce((entry: CatalogueEntry) =>
+    makePinnedDefinition(entry, servers.find(entry.server)?.config)
+  )
   const describe = makeDescription(computer, approvalTimeout, book, definitionOf)
 
   // Uninterruptible: a decision interrupts the hook that made it, and a closing connection the request of an Agent.
@@ -192,15 +186,14 @@ export const makeApprovals = Effect.fnUntraced(function* (computer: ComputerName
     /** The standing approval that covers a call of a tool. */
     standingFor: (
       entry: CatalogueEntry,
-      config: ServerConfig | undefined,
       { caller, place }: { readonly caller: Caller; readonly place: CallPlace | undefined }
     ): Grant | undefined => {
       if (state().stored.grants.length === 0) return undefined
-      const call = { toolDigest: definitionOf(entry, config).digest, caller, ...place }
+      const call = { toolDigest: definitionOf(entry).digest, caller, ...place }
       return standing().find((one) => coversCall(one, call))
     },
     /** Identifies a tool with its definition and its MCP server. */
-    digestOf: (entry: CatalogueEntry, config: ServerConfig | undefined): string => definitionOf(entry, config).digest,
+    digestOf: (entry: CatalogueEntry): string => definitionOf(entry).digest,
     /** True when an approver other than the hook can answer, or the hook. */
     canAsk: confirm !== undefined || approvers.length > 0
   }

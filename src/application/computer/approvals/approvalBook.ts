@@ -88,26 +88,11 @@ export const makeApprovalBook = Effect.fnUntraced(function* (computer: ComputerN
     dispatch,
     now,
     state: () => state,
-    /** Opens an approval, and gives its outcome. */
-    register: (request: PendingApproval): Effect.Effect<Effect.Effect<Outcome>> =>
-      Effect.suspend(() => {
-        const outcome = Deferred.makeUnsafe<Outcome>()
-        waiting.set(request.approval.id, outcome)
-        return Effect.as(dispatch({ _tag: "Requested", request }), Deferred.await(outcome))
-      }),
-    /** Cancels an approval unless it has ended. */
-    release: (id: string): Effect.Effect<unknown> =>
-      Effect.suspend(() => {
-        waiting.delete(id)
-        return dispatch({ _tag: "CallEnded", id, at: now() })
-      }),
+    /** The outcomes of the open approvals, by their ids. */
+    waiting,
     /** An approval, without a decision while it is open. */
-    find: (
-      id: string
-    ): { readonly approval: Approval; readonly decision: ApprovalDecision | undefined } | undefined => {
-      const pending = findOpen(state, id)
-      return pending === undefined ? findDecided(state, id) : { approval: pending.approval, decision: undefined }
-    },
+    find: (id: string): (Pick<DecidedApproval, "approval"> & Partial<DecidedApproval>) | undefined =>
+      findOpen(state, id) ?? findDecided(state, id),
     /** The open approvals, the oldest one first. */
     open,
     /** The open approvals now, then with every change. */
@@ -128,15 +113,16 @@ export type ApprovalBook = Effect.Success<ReturnType<typeof makeApprovalBook>>
 
 /** Waits for the outcome of an approval, which the hooks and approvers decide. Interruption cancels the approval. */
 export const waitForOutcome = (
-  { dispatch, now, register, release, state }: ApprovalBook,
-  pending: PendingApproval,
+  { dispatch, now, state, waiting }: ApprovalBook,
+  request: PendingApproval,
   { announce, extended }: Required<WaitLimit>,
   hooks: ReadonlyArray<Effect.Effect<never>>
 ): Effect.Effect<Outcome> => {
-  const { id, requestedAt } = pending.approval
+  const { id, requestedAt } = request.approval
+  const outcome = Deferred.makeUnsafe<Outcome>()
   const announceWait = Effect.gen(function* () {
     const expiresAt = requestedAt + Duration.toMillis(extended)
-    if (yield* announce(pending.approval)) yield* dispatch({ _tag: "Extended", id, expiresAt })
+    if (yield* announce(request.approval)) yield* dispatch({ _tag: "Extended", id, expiresAt })
     return yield* Effect.never
   })
   const left = () => (findOpen(state(), id)?.approval.expiresAt ?? 0) - now()
@@ -146,8 +132,8 @@ export const waitForOutcome = (
     return yield* Effect.never
   })
   return Effect.acquireUseRelease(
-    register(pending),
-    (outcome) => Effect.raceAllFirst([outcome, ...hooks, announceWait, expire]),
-    () => release(id)
+    Effect.suspend(() => (waiting.set(id, outcome), dispatch({ _tag: "Requested", request }))),
+    () => Effect.raceAllFirst([Deferred.await(outcome), ...hooks, announceWait, expire]),
+    () => Effect.suspend(() => (waiting.delete(id), dispatch({ _tag: "CallEnded", id, at: now() })))
   )
 }

@@ -121,7 +121,7 @@ const inTime = <A>(call: Call, deciding: Effect.Effect<A, ToolResult>): Effect.E
         Effect.timeoutOrElse(deciding, { duration, orElse: () => Effect.fail(notInTime(call.toolName)) })
       )
 
-const makeApproverRequest = Effect.fnUntraced(function* ({ approvals, computer, servers }: ConsentParts) {
+const makeApproverRequest = Effect.fnUntraced(function* ({ approvals, computer }: ConsentParts) {
   const { approvalTimeout } = yield* ComputerSettings
   const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
   return Effect.fnUntraced(function* (
@@ -144,7 +144,7 @@ const makeApproverRequest = Effect.fnUntraced(function* ({ approvals, computer, 
     })
     const { limit } = call.awaitApproval("ConsentAwaited")
     const { decision } = yield* approvals.request(
-      { reqId, caller, params, askedBy, reason, entry, config: servers.find(entry.server)?.config, place },
+      { reqId, caller, params, askedBy, reason, entry, place },
       { limit, announce }
     )
     call.dispatch({ _tag: "ConsentDecided" })
@@ -166,15 +166,14 @@ export interface ConsentParts {
 
 /** Obtains consent to calls: from the policy and standing consent, or else from an approver. Audits every decision. */
 export const makeCallConsent = Effect.fnUntraced(function* (parts: ConsentParts) {
-  const { approvals, audit, computer, currentOffice, servers } = parts
-  const configOf = (server: string) => servers.find(server)?.config
-  const policy = yield* makeCallPolicy(computer, approvals, configOf)
+  const { approvals, audit, currentOffice, servers } = parts
+  const policy = yield* makeCallPolicy(parts)
   const askApprovers = yield* makeApproverRequest(parts)
   const entryOf = (tool: string) => servers.snapshot().catalogue.entries.get(tool)
 
   /** Makes the check that a tool is as it is now; or gone, where its server may restart. */
   const makeToolCheck = (tool: string, entry: CatalogueEntry, mayBeGone = false): Effect.Effect<void, ToolResult> => {
-    const digestOf = (one: CatalogueEntry) => approvals.digestOf(one, configOf(one.server))
+    const { digestOf } = approvals
     const digest = digestOf(entry)
     return Effect.suspend(() => {
       const current = entryOf(tool)

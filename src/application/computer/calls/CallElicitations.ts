@@ -29,7 +29,7 @@ interface ElicitingCall {
   readonly responder: InputResponder | undefined
 }
 
-const makeElicitationRequest = Effect.fnUntraced(function* ({ approvals, computer, servers }: ConsentParts) {
+const makeElicitationRequest = Effect.fnUntraced(function* ({ approvals, computer }: ConsentParts) {
   const { approvers, onInput } = yield* ComputerSettings
 
   /** True when responders other than the calling Agent can answer. */
@@ -63,9 +63,8 @@ const makeElicitationRequest = Effect.fnUntraced(function* ({ approvals, compute
       by: callerName(caller),
       answer: ({ input }: Question) => responder.answer(input)
     }
-    const config = servers.find(entry.server)?.config
     const asking = approvals.request(
-      { reqId, caller, params, askedBy: "MCP server", entry, config, place, elicitation, responder: local },
+      { reqId, caller, params, askedBy: "MCP server", entry, place, elicitation, responder: local },
       { limit, extended, announce }
     )
     return yield* Effect.ensuring(

@@ -1,7 +1,6 @@
-import { Cause, Effect, Exit } from "effect"
+import { Effect, Exit } from "effect"
 import { type Caller, callerName } from "../../../domain/approvals/Caller.ts"
 import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
-import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 import { decideCall, findStrictest, type RuleExplanation } from "../../../domain/policy/decideByRules.ts"
@@ -10,8 +9,10 @@ import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { listCallsWithin } from "../../../domain/tools/naming.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
+import { answerOr } from "../../shared/questions/askUntilValid.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** The caller and arguments of a call. */
@@ -33,11 +34,7 @@ const failedPolicy: PolicyDecision = {
 }
 
 const denyOnFailure = <A>({ tool }: PolicyCall, answer: Effect.Effect<A, unknown>, denied: A): Effect.Effect<A> =>
-  Effect.catchCause(answer, (cause) =>
-    Cause.hasInterruptsOnly(cause)
-      ? Effect.interrupt
-      : Effect.as(Effect.logError("policy failed, call denied", { tool }, cause), denied)
-  )
+  answerOr(answer, denied, (cause) => Effect.logError("policy failed, call denied", { tool }, cause))
 
 type PolicyEngine = NonNullable<Policy["Service"]>
 
@@ -75,17 +72,25 @@ const toPolicyCall = (
 })
 
 /** Decides calls by the policy of the context, if any, the standing consent of the Computer's owner, and standing approvals. */
-export const makeCallPolicy = Effect.fnUntraced(function* (
-  computer: ComputerName,
-  { canAsk, standingFor }: Pick<Approvals, "canAsk" | "standingFor">,
-  configOf: (server: string) => ServerConfig | undefined
-) {
+export const makeCallPolicy = Effect.fnUntraced(function* ({
+  approvals: { canAsk, standingFor },
+  computer,
+  servers
+}: {
+  readonly approvals: Pick<Approvals, "canAsk" | "standingFor">
+  readonly computer: ComputerName
+  readonly servers: Pick<ServerSupervisor, "find">
+}) {
   const { approve } = yield* ComputerSettings
   const policy = yield* Policy
 
   /** The calls that a published office makes for a call. Their annotations are those of a tool that states none. */
   const withinOf = (call: PolicyCall): ReadonlyArray<PolicyCall> =>
-    listCallsWithin(call, configOf(call.server)).map((within) => ({ ...call, annotations: undefined, ...within }))
+    listCallsWithin(call, servers.find(call.server)?.config).map((within) => ({
+      ...call,
+      annotations: undefined,
+      ...within
+    }))
 
   /** The decision about a call, or a stricter one about a call that a published office makes for it. */
   const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
@@ -108,7 +113,7 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
   const standingConsent = (entry: CatalogueEntry, facts: CallFacts) => ({
     approve,
     autoApply: entry.autoApply,
-    standing: standingFor(entry, configOf(entry.server), facts)
+    standing: standingFor(entry, facts)
   })
 
   /** Decides a call, as an exit where the policy answers at once. A policy that fails denies the call. */

@@ -1,18 +1,20 @@
-import { Cause, Clock, Duration, Effect, Option, Ref } from "effect"
-import type { Caller, OfficeCaller } from "../../../domain/approvals/Caller.ts"
+import { Clock, Duration, Effect, Exit, Fiber, FiberMap, Hash, Option, Ref } from "effect"
+import { type Caller, callerKey, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { CallOutcome } from "../../../domain/calls/callState.ts"
+import { estimateSize, findSurplus, type KeptResult } from "../../../domain/calls/tasksState.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
+import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
-import { toolFailed, toolTimedOut } from "../../../domain/tools/errorResults.ts"
+import { toolCancelled, toolFailed, toolTimedOut } from "../../../domain/tools/errorResults.ts"
 import type { InputResponder } from "../../ports/McpSession.ts"
+import { answerOr } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { type CallReporter, type ReceivedCall, endOf, silentReporter, startCall } from "./Call.ts"
 import { type ConsentParts, makeCallConsent, makeDecisionAudit } from "./CallConsent.ts"
 import { makeCallElicitations } from "./CallElicitations.ts"
-import { makeCallExecutions } from "./CallExecutions.ts"
 import { makeCallTasks } from "./CallTasks.ts"
 import { makeToolInvocation, makeToolLookup } from "./toolInvocation.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
@@ -43,12 +45,94 @@ const maxHistory = 10
 
 const defaultTimeout = Duration.minutes(1)
 
+const limits = { count: 256, characters: 32 * 1024 * 1024, millis: Duration.toMillis("5 minutes") }
+
+interface CachedCall extends KeptResult {
+  readonly caller: OfficeCaller
+  readonly fingerprint: string
+  readonly fiber: Fiber.Fiber<ToolResult>
+}
+
+/** Identifies the call behind a `req_id` without storing its parameters. */
+const fingerprintOf = ({ params, toolName }: ToolCallRequest): string => {
+  const text = JSON.stringify(params)
+  return JSON.stringify([toolName, text.length, Hash.string(text)])
+}
+
+const keyOf = (reqId: RequestId, caller: OfficeCaller): string =>
+  JSON.stringify([reqId, callerKey(caller), caller.membership])
+
+/**
+ * Runs and cancels the executions of calls, and keeps their results for a while. Requests of one caller with the same
+ * `req_id` share one execution (spec §6.2). Executions end with the scope.
+ */
+const makeCallExecutions = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const running = yield* FiberMap.make<string, ToolResult>()
+  /** In the order in which they began, or else ended. */
+  const cache = new Map<string, CachedCall>()
+
+  const startOrJoin = Effect.fnUntraced(function* (
+    request: ToolCallRequest,
+    caller: OfficeCaller,
+    execution: Effect.Effect<ToolResult>
+  ) {
+    const key = keyOf(request.reqId, caller)
+    const fingerprint = fingerprintOf(request)
+    const now = clock.currentTimeMillisUnsafe()
+    for (const surplus of findSurplus(cache, limits, now)) cache.delete(surplus)
+    const existing = cache.get(key)
+    if (existing !== undefined) {
+      return existing.fingerprint === fingerprint
+        ? existing.fiber
+        : yield* badRequest("This req_id was used for another call")
+    }
+    // The execution starts after it is registered: its effects may cancel it.
+    const fiber = yield* FiberMap.run(running, key, execution, { startImmediately: false })
+    const cached: CachedCall = { caller, fingerprint, fiber, state: { state: "working", updatedAt: now }, size: 0 }
+    cache.set(key, cached)
+    fiber.addObserver((exit) => {
+      if (cache.get(key) !== cached) return
+      const size = Exit.isSuccess(exit) ? estimateSize(exit.value) : 0
+      cache.delete(key)
+      cache.set(key, { ...cached, state: { state: "completed", updatedAt: clock.currentTimeMillisUnsafe() }, size })
+    })
+    return fiber
+  })
+
+  return {
+    /**
+     * Executes a request, or joins its running or completed execution. Interrupting a waiter does not stop the
+     * execution. Fails when another call used the same `req_id`.
+     */
+    run: (
+      request: ToolCallRequest,
+      caller: OfficeCaller,
+      execution: Effect.Effect<ToolResult>
+    ): Effect.Effect<ToolResult, ProtocolError> =>
+      Effect.map(Effect.flatMap(startOrJoin(request, caller, execution), Fiber.await), (exit) =>
+        Exit.isSuccess(exit) ? exit.value : toolCancelled()
+      ),
+    cancel: (reqId: RequestId, caller: OfficeCaller): Effect.Effect<void> =>
+      FiberMap.remove(running, keyOf(reqId, caller)),
+    /** Cancels the calls of Agents, and drops their results. */
+    endAgentCalls: Effect.suspend(() => {
+      const keys = [...cache].flatMap(([key, { caller }]) => (caller._tag === "Agent" ? [key] : []))
+      for (const key of keys) cache.delete(key)
+      return Effect.forEach(keys, (key) => FiberMap.remove(running, key), { concurrency: "unbounded", discard: true })
+    }),
+    reset: Effect.suspend(() => {
+      // The results are dropped first: a call that starts during the interruptions stays cached.
+      cache.clear()
+      return FiberMap.clear(running)
+    })
+  }
+})
+
 /** Turns defects into failed calls; only interruption leaves a call without a result. */
 const defectsAsFailures = (running: Effect.Effect<ToolResult>, { reqId, toolName: tool }: ReceivedCall) =>
-  Effect.catchCauseIf(
-    running,
-    (cause) => !Cause.hasInterruptsOnly(cause),
-    (cause) => Effect.as(Effect.logError("tool call failed", { tool, reqId }, cause), toolFailed("Internal error"))
+  answerOr(running, toolFailed("Internal error"), (cause) =>
+    Effect.logError("tool call failed", { tool, reqId }, cause)
   )
 
 /** Executes calls on the running MCP servers; all calls end with the scope. */

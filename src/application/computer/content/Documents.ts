@@ -20,8 +20,8 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings, type ResolveDpe } from "../ComputerSettings.ts"
-import { backgroundSessionOf, isIdle, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { listingTimedOut } from "../servers/resourceReads.ts"
+import { backgroundSessionOf, isIdle, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
 import {
   rejectServerWhileRestarting,
   rejectWhileRestarting,

@@ -16,17 +16,12 @@ import { makeDecoder } from "../../../domain/validation.ts"
 import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks } from "../calls/CallTasks.ts"
-import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
+import { McpSessionError } from "../../ports/McpSession.ts"
 import type { OfferedServer } from "../servers/ServersSnapshot.ts"
 import { rejectServerWhileRestarting, type ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
 
 type McpResult = Effect.Effect<JsonObject, McpSessionError>
-
-const forwardedMethods = ["prompts/get", "completion/complete"] satisfies ReadonlyArray<McpMethod>
-
-const isForwarded = (method: string): method is (typeof forwardedMethods)[number] =>
-  (forwardedMethods as ReadonlyArray<string>).includes(method)
 
 const failed = (code: number, message: string) => new McpSessionError({ reason: "protocol", code, message })
 const invalidParams = (message: string) => failed(jsonRpcCodes.invalidParams, message)
@@ -91,7 +86,8 @@ const forward = ({ session }: OfferedServer, { method, params }: CallRequest<"mc
       )
     }))
   }
-  if (!isForwarded(method) || session.request === undefined) {
+  const isForwarded = method === "prompts/get" || method === "completion/complete"
+  if (!isForwarded || session.request === undefined) {
     return Effect.fail(failed(jsonRpcCodes.methodNotFound, `Method not found: ${method}`))
   }
   return Effect.map(session.request(method, params), withoutReservedParts)

@@ -11,7 +11,6 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import { makeChangeNotifier } from "../ChangeNotifier.ts"
 import type { Fingerprints } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { scanMarketplace, scanUserFolder } from "./skills/folderSkills.ts"
 import { makeSkillFileReader, type SkillFileSource } from "./skills/readSkillFile.ts"
 import { makeServerSkills } from "./skills/serverSkills.ts"
 import {
@@ -19,6 +18,8 @@ import {
   type FoundSkill,
   joinScans,
   makeSkillReports,
+  scanMarketplace,
+  scanUserFolder,
   type SkillScan,
   withUniqueNames
 } from "./skills/SkillScan.ts"

@@ -28,16 +28,18 @@ const defaultMaxBytes = 100 * 1024 * 1024
 /** An upload without a chunk for this long ends. */
 const idleTimeout = Duration.minutes(2)
 
-interface Upload extends UploadDeclaration {
-  readonly id: string
-  readonly caller: OfficeCaller
-  readonly hash: ReturnType<typeof sha256.create>
+const makeUpload = (declaration: UploadDeclaration, caller: OfficeCaller, lastChunkAt: number) => ({
+  ...declaration,
+  id: secureRandomHex(16),
+  caller,
+  hash: sha256.create(),
   /** Orders the chunks, and the end of the upload. */
-  readonly lock: Semaphore.Semaphore
-  part: LandingPart | undefined
-  received: number
-  lastChunkAt: number
-}
+  lock: Semaphore.makeUnsafe(1),
+  part: undefined as LandingPart | undefined,
+  received: 0,
+  lastChunkAt
+})
+type Upload = ReturnType<typeof makeUpload>
 
 type Reply = UploadReply & { readonly reqId: RequestId }
 
@@ -88,16 +90,7 @@ const makeUploadsInProgress = Effect.fnUntraced(function* (maxBytes: number) {
     const lastChunkAt = yield* Clock.currentTimeMillis
     if (isClosing) return yield* uploadRejected("forbidden")
     if (uploads.size >= maxUploads) return yield* uploadRejected("busy")
-    const upload: Upload = {
-      ...declaration,
-      id: secureRandomHex(16),
-      caller,
-      hash: sha256.create(),
-      lock: Semaphore.makeUnsafe(1),
-      part: undefined,
-      received: 0,
-      lastChunkAt
-    }
+    const upload = makeUpload(declaration, caller, lastChunkAt)
     uploads.set(upload.id, upload)
     yield* FiberMap.run(timers, upload.id, endWhenIdle(upload))
     return upload

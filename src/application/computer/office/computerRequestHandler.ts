@@ -90,70 +90,32 @@ const makeCallHandlers = (
   }
 }
 
-type Replied = { readonly caller: OfficeCaller; readonly reqId: RequestId }
-
-/** The encoders of replies that fit in part; the others fail when they exceed a message. */
-type CallEncoders = {
-  readonly [K in keyof Calls]?: (result: ReplyFields<K>, replied: Replied) => Effect.Effect<Body>
-}
-
-/** The first line of a rendered window is its URI. */
-const windowUriOf = (rendered: string): string => rendered.split("\n", 1)[0] ?? ""
-
-const makeCallEncoders = (
-  { servers }: ComputerServices,
-  { line }: OfficeMember,
-  encode: ReturnType<typeof makeReplyEncoders>
-): CallEncoders => {
-  const { getDesktop, getTools, skills } = line.calls
-  return {
-    // The result of a tool has the members that its MCP server gave it, and no others.
-    toolCall: (result, { caller }) => encode.toolResult(result, caller),
-    getTools: ({ tools: items, ...result }, { reqId }) => {
-      const { entries } = servers.snapshot().catalogue
-      const ownerOf = (tool: (typeof items)[number]) => entries.get(tool.name)?.server ?? ""
-      return encode.list(getTools, items, ownerOf, (tools) => ({ ...result, reqId, tools }))
-    },
-    getDesktop: ({ desktops: items }, { reqId }) =>
-      encode.list(getDesktop, items, windowUriOf, (desktops) => ({ desktops, reqId })),
-    skills: ({ skills: items }, { reqId }) =>
-      encode.list(
-        skills,
-        items,
-        ({ source }) => source,
-        (some) => ({ skills: some, reqId })
-      ),
-    mcp: (outcome, { reqId }) => encode.mcp({ ...outcome, reqId })
-  }
-}
-
 /** A row, its handler and its encoder without the types of its messages. */
 type AnyRow = CallDefinition<CallRequest<keyof Calls>, object>
 type AnyHandler = (request: object, caller: OfficeCaller) => Effect.Effect<object, ProtocolError>
-type AnyEncoder = ((result: object, replied: Replied) => Effect.Effect<Body>) | undefined
+type AnyEncoder = ((result: object, caller: OfficeCaller, reqId: RequestId) => Effect.Effect<Body>) | undefined
 
 /** Handles the requests and notifications that a Computer receives as a member of an office. */
 export const makeComputerRequestHandler = (services: ComputerServices, member: OfficeMember): MessageHandler => {
-  const { approvals, blobs, callers, calls, inspector, isExplained, name, servers, uploads } = services
+  const { approvals, callers, calls, inspector, isExplained, name, servers, uploads } = services
   const { fits, line, provesOperators } = member
   const callerOf = (agent: string) => callers.named(agent, provesOperators())
   const errorBody = (error: ProtocolError): Body => jsonBody(line.encodeProtocolError(error))
-  const encode = makeReplyEncoders(member, blobs)
-  const mcp = makeMcpRequests(servers, calls.tasks, callerOf, line, encode.taskResult)
+  const { encodeTaskResult, encodeWhole, encoders } = makeReplyEncoders(member, services)
+  const mcp = makeMcpRequests(servers, calls.tasks, callerOf, line, encodeTaskResult)
   const callHandlers = makeCallHandlers(services, member, mcp)
-  const callEncoders = makeCallEncoders(services, member, encode)
 
   const serve = (key: keyof Calls, row: AnyRow): Handler => {
     // The handler and the encoder of a row take the messages of this row.
     const handle = callHandlers[key] as AnyHandler
-    const encodeReply = callEncoders[key] as AnyEncoder
+    const encodeReply = encoders[key] as AnyEncoder
     return Effect.fnUntraced(function* (body) {
       const request = yield* Effect.fromResult(decodeBody(body, row.request.decode))
       const { agent, computer, reqId } = request
       if (computer !== name) return yield* computerNotFound(computer)
       const caller = callerOf(agent)
       const served = Effect.flatMap(handle(request, caller), (result) =>
-        encodeReply === undefined ? encode.whole(row, { ...result, reqId }) : encodeReply(result, { caller, reqId })
+        encodeReply === undefined ? encodeWhole(row, { ...result, reqId }) : encodeReply(result, caller, reqId)
       )
       return yield* withServerSpan(row.event, { "a2c.computer": name, "a2c.agent": agent }, reqId, served)
     })

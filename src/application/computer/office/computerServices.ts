@@ -49,7 +49,7 @@ export const makeComputerServices = Effect.fnUntraced(function* (
     Effect.provideService(ServerOutput, outputs.record),
     withRedactedLogs
   )
-  const ownApprovals = yield* withRedactedLogs(makeApprovals(name))
+  const ownApprovals = yield* withRedactedLogs(makeApprovals(name, servers))
   const reporter = makeOfficeReporter(connection.member)
   const calls = yield* withRedactedLogs(
     makeToolCalls({

@@ -52,12 +52,9 @@ export const openSession = ({
 }: OfferedServer): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
   lazyControl?.open ?? Effect.succeed(session)
 
-interface ServerFailure {
-  /** For the owner: it may quote stderr. */
-  readonly reason: string
-  /** The reason without output of the server. */
-  readonly publicReason: string
-}
+/** The reason for the owner may quote stderr; the public one has no output of the server. */
+const failureOf = (failure: SessionFailure) => ({ publicReason: failure.message, reason: fullReason(failure) })
+type ServerFailure = Readonly<ReturnType<typeof failureOf>>
 
 export type ServerState =
   /** Disabled in the configuration, or stopped by the user. */
@@ -85,11 +82,6 @@ export type ServerStates = ReadonlyMap<string, ServerState>
 /** True while the office sees the offer of a server, also that of an idle one. */
 export const isOffered = (state: ServerState | undefined): state is Extract<ServerState, OfferedServer> =>
   state?._tag === "Ready" || state?._tag === "Degraded" || state?._tag === "Idle"
-
-const failureOf = (failure: SessionFailure): ServerFailure => ({
-  publicReason: failure.message,
-  reason: fullReason(failure)
-})
 
 /** Shows the life of a server to its owner, operators and programs. */
 export const toServerState = ({ run: _, ...server }: McpServer<OfferedServer>): ServerState => {
@@ -191,7 +183,6 @@ const makeUrisText = (matches: (uri: string) => boolean) => {
   )
 }
 
-/** True for a server with more than tools and windows. */
 const hasMoreThanTools = ({ prompts, resources, session, templates }: OfferedServer): boolean =>
   prompts.length > 0 || templates.length > 0 || session.info.instructions !== undefined || resources.some(isAppResource)
 

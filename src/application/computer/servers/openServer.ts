@@ -49,7 +49,6 @@ const checkScript = Effect.fnUntraced(function* ({ vrl }: ServerConfig) {
   })
 })
 
-/** Gives the configuration of a server that may start. */
 const checkConfig = Effect.fnUntraced(function* ({ name, world: { setup, store } }: ServerRun) {
   const config = serverConfigOf(setup(), name)
   if (config === undefined) return yield* Effect.fail(misconfigured("not configured"))

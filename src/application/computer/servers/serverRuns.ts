@@ -40,7 +40,6 @@ const log = (
   }
 }
 
-/** Does the work of a run until none follows. */
 const work = Effect.fnUntraced(function* (serverRun: ServerRun, first: McpServerWork) {
   let next: McpServerWork | undefined = first
   while (next !== undefined) {

@@ -1,6 +1,16 @@
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+
+/** Gives the answer of a program, or another one when the program fails, which `log` writes. */
+export const answerOr = <A, B>(
+  asking: Effect.Effect<A, unknown>,
+  fallback: B,
+  log: (cause: Cause.Cause<unknown>) => Effect.Effect<void>
+): Effect.Effect<A | B> =>
+  Effect.catchCause(asking, (cause) =>
+    Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.as(log(cause), fallback)
+  )
 
 /** A program that answers wrongly must not be asked forever. */
 const maxAttempts = 3

@@ -39,7 +39,6 @@ const callOf = (entry = write, params: JsonObject = {}, place = lab): ApprovalRe
   askedBy: "default",
   reason: undefined,
   entry,
-  config: undefined,
   place
 })
 
@@ -52,7 +51,7 @@ const deciding = Effect.fnUntraced(function* (
   isExtended = false,
   delay = Duration.zero
 ) {
-  const approvals = yield* makeApprovals("pc").pipe(
+  const approvals = yield* makeApprovals("pc", { find: () => undefined }).pipe(
     Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), approvers: ["page"], ...settings }),
     Effect.provide(portDefaults)
   )
@@ -91,7 +90,7 @@ const deciding = Effect.fnUntraced(function* (
   })
   /** Tells whether a grant covers a call of a tool there. */
   const covers = (entry = write, place: typeof lab | "outside an office" = lab) =>
-    approvals.standingFor(entry, undefined, {
+    approvals.standingFor(entry, {
       caller: ada,
       place: place === "outside an office" ? undefined : place
     }) !== undefined

@@ -71,7 +71,7 @@ const fixture = Effect.fnUntraced(function* (
   let place: CallPlace | undefined
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, secrets, () => Effect.void)
-    const approvals = yield* makeApprovals("pc")
+    const approvals = yield* makeApprovals("pc", supervisor)
     const calls = yield* makeToolCalls({
       approvals,
       computer: "pc",

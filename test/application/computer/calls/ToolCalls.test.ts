@@ -40,7 +40,7 @@ const callsOn = Effect.fnUntraced(function* (
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)
     const calls = yield* makeToolCalls({
-      approvals: yield* makeApprovals("pc-1"),
+      approvals: yield* makeApprovals("pc-1", supervisor),
       computer: "pc-1",
       reporter,
       secrets: makeSecrets(),
@@ -83,7 +83,7 @@ const changing = Effect.gen(function* () {
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setupOf(["alpha", "beta"]), makeSecrets(), () => Effect.void)
     const { callLocally } = yield* makeToolCalls({
-      approvals: yield* makeApprovals("pc-1"),
+      approvals: yield* makeApprovals("pc-1", supervisor),
       computer: "pc-1",
       secrets: makeSecrets(),
       servers: supervisor

@@ -128,7 +128,6 @@ describe("approvals and questions of one tool", () => {
     caller: officeCaller("brain", 1, true),
     params: {},
     entry: entryOf(description),
-    config: undefined,
     place: { office: "lab", line: "0.2" }
   })
 
@@ -144,7 +143,7 @@ describe("approvals and questions of one tool", () => {
         () => Effect.sync(() => prompts.delete(id))
       )
     const approvals = yield* Effect.provideService(
-      Effect.provide(makeApprovals("pc"), portDefaults),
+      Effect.provide(makeApprovals("pc", { find: () => undefined }), portDefaults),
       ComputerSettings,
       {
         ...ComputerSettings.defaultValue(),

@@ -65,7 +65,7 @@ const race = Effect.fnUntraced(function* (
   const setup = setupOf(["alpha"], { configure: { alpha: { default_tool_meta: { auto_apply: true } } } })
   yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)
-    const approvals = yield* makeApprovals("pc")
+    const approvals = yield* makeApprovals("pc", supervisor)
     const reporter = { report: () => Effect.void, announceWait: () => Effect.succeed(true) }
     const { call, cancel } = yield* makeToolCalls({
       approvals,

@@ -39,7 +39,7 @@ const callsOn = Effect.gen(function* () {
   const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void).pipe(
     Effect.provide(Layer.merge(Inputs.layer(), Layer.succeed(McpConnector, { connect })))
   )
-  const calls = yield* Effect.flatMap(makeApprovals("pc-1"), (approvals) =>
+  const calls = yield* Effect.flatMap(makeApprovals("pc-1", supervisor), (approvals) =>
     makeToolCalls({
       approvals,
       computer: "pc-1",

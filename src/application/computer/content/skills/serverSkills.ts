@@ -72,7 +72,11 @@ const makeStagedServers = Effect.fnUntraced(function* ({ files, onChange, refres
     staged.set(name, { ...listing, ...result })
     yield* onChange
   })
-  const refreshServer = (name: string) => refresh(`server ${name}`, stageServer(name))
+  const refreshServer = (name: string, isOutdated = (_begun?: McpSession): boolean => false) =>
+    Effect.suspend(() => {
+      if (isOutdated(begun.get(name))) outdated.add(name)
+      return refresh(`server ${name}`, stageServer(name))
+    })
   const needsStaging = (server: OfferedServer): boolean => {
     const { name } = server.config
     if (isIdle(server) || (!staged.has(name) && skillResourcesOf(server).length === 0)) return false
@@ -81,20 +85,8 @@ const makeStagedServers = Effect.fnUntraced(function* ({ files, onChange, refres
 
   return {
     has: (name: string): boolean => staged.has(name),
-    /** Stages the skills of a server unless they are staged. */
+    /** Stages the skills of a server unless they are staged; `isOutdated` gets the session of the last staging. */
     refreshServer,
-    /** Stages what a session has, once it is subscribed to: a request of an Agent can have begun to stage before. */
-    refreshSubscribed: (name: string, session: McpSession): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        if (begun.get(name) === session) outdated.add(name)
-        return refreshServer(name)
-      }),
-    /** Stages the skills of a server that have changed. */
-    refreshUpdated: (name: string): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        outdated.add(name)
-        return refreshServer(name)
-      }),
     /** Requests the staging of all servers whose skills have changed since. */
     refreshOutdated: Effect.suspend(() =>
       Effect.forEach(servers.snapshot().running.filter(needsStaging), ({ config }) => refreshServer(config.name), {
@@ -133,8 +125,9 @@ const followServers = Effect.fnUntraced(function* (
   const follow = ({ config: { name }, session }: OfferedServer, uris: ReadonlyArray<string>) =>
     session.watch({ tools: false, resources: false, uris }).pipe(
       Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(subscriptionTimedOut) }),
-      Effect.tap(() => staged.refreshSubscribed(name, session)),
-      Effect.flatMap(Stream.runForEach(() => staged.refreshUpdated(name))),
+      // A request of an Agent can have begun to stage before.
+      Effect.tap(() => staged.refreshServer(name, (begun) => begun === session)),
+      Effect.flatMap(Stream.runForEach(() => staged.refreshServer(name, () => true))),
       Effect.scoped,
       Effect.catch(({ message: reason }) =>
         Effect.andThen(
