@@ -1,8 +1,7 @@
 import { Duration, Effect } from "effect"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
 import { asObject, asString, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
-import { sessionError } from "../sessionError.ts"
 import { answerInputs } from "./inputHandler.ts"
 import { attemptBriefly, type RequestHandlers, type SendRequest } from "./SendRequest.ts"
 

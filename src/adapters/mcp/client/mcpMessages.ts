@@ -5,12 +5,12 @@ import {
   type McpChange,
   type McpInfo,
   McpSessionError,
-  type McpWatchOptions
+  type McpWatchOptions,
+  sessionError
 } from "../../../application/ports/McpSession.ts"
 import { asObject, asString, isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { appCapability } from "../../../domain/tools/appTools.ts"
 import { repairMessage } from "../jsonRpcMessages.ts"
-import { sessionError } from "../sessionError.ts"
 
 export const maxPendingChanges = 1024
 

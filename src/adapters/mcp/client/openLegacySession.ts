@@ -5,12 +5,12 @@ import {
   isWatched,
   type McpChange,
   type McpSession,
-  type McpSessionError
+  type McpSessionError,
+  sessionError
 } from "../../../application/ports/McpSession.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { invalidResult } from "../jsonRpcMessages.ts"
-import { sessionError } from "../sessionError.ts"
 import { asObject } from "../../../domain/json.ts"
 import {
   allChanges,

@@ -1,9 +1,8 @@
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { z } from "zod"
-import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
 import { invalidResult } from "../jsonRpcMessages.ts"
-import { sessionError } from "../sessionError.ts"
 import { connectionResetFailure, jsonRpcErrorToSessionError } from "./http/connectionFailures.ts"
 import { httpStatusToSessionError } from "./mcpMessages.ts"
 

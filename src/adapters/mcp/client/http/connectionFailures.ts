@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto"
-import { McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { McpSessionError, sessionError } from "../../../../application/ports/McpSession.ts"
 import { asObject, isJsonObject } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { errorResponse } from "../../jsonRpcMessages.ts"
-import { sessionError } from "../../sessionError.ts"
 import { type BodyEnd, notJson } from "./HttpBody.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 

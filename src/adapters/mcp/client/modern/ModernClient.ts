@@ -9,11 +9,10 @@ import {
   SUBSCRIPTION_ID_META_KEY
 } from "@modelcontextprotocol/client"
 import { Deferred, Effect, Exit, FiberSet, PubSub, Queue } from "effect"
-import type { McpChange, McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { type McpChange, type McpSessionError, sessionError } from "../../../../application/ports/McpSession.ts"
 import { errorMessage } from "../../../../domain/errorMessage.ts"
 import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { packageVersion } from "../../../../domain/packageVersion.ts"
-import { sessionError } from "../../sessionError.ts"
 import { connectionResetFailure, jsonRpcErrorToSessionError } from "../http/connectionFailures.ts"
 import { awaitTask } from "../clientTasks.ts"
 import { answerInputs } from "../inputHandler.ts"
