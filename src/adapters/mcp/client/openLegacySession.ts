@@ -20,12 +20,13 @@ import {
   decodeInfo,
   logLevel,
   maxPendingChanges,
-  noTimeout
+  noTimeout,
+  attemptBriefly,
+  type SendRequest
 } from "./mcpMessages.ts"
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
-import { closedByServer, sdkErrorToSessionError } from "./sdkErrors.ts"
+import { closedByServer, sdkErrorToSessionError } from "./http/connectionFailures.ts"
 import { makeInputHandler } from "./inputHandler.ts"
-import { attemptBriefly, type SendRequest } from "./SendRequest.ts"
 import { makeSessionRequests } from "./sessionRequests.ts"
 
 /** How long a watch waits for the notification stream: an open stream may be silent. */

@@ -12,7 +12,7 @@ import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, toSaf
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { parseInputRequest } from "../../../domain/model/InputRequest.ts"
 import { callAsTask } from "./clientTasks.ts"
-import type { RequestHandlers, SendRequest } from "./SendRequest.ts"
+import type { RequestHandlers, SendRequest } from "./mcpMessages.ts"
 import { askResponder } from "./inputHandler.ts"
 
 /** How often a call is repeated after the pages that its MCP server wants to be opened first. */

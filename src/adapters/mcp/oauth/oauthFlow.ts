@@ -73,7 +73,7 @@ export type OAuthCredentials = Readonly<Pick<OAuthFlowState, "client" | "tokens"
 /** The SDK appends a slash to the origin of an MCP server that names no authorization server. */
 const isSameIssuer = (issuer: string, url: string): boolean => issuer === url || `${issuer}/` === url
 
-export const isAuthServerMetadata = (target: string | URL): boolean =>
+const isAuthServerMetadata = (target: string | URL): boolean =>
   /\/\.well-known\/(oauth-authorization-server|openid-configuration)/.test(String(target))
 
 /** Whether metadata announces `iss` in responses (RFC 9207 §3). The SDK drops this from metadata of OpenID Connect. */

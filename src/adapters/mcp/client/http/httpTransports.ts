@@ -12,7 +12,7 @@ import { isConnectionLost } from "./connectionFailures.ts"
 import { isCredentialStatus, makeHttpFetch, requestInit } from "./HttpFetch.ts"
 import { detectSessionRefusals, namesSession, type SessionRefusals } from "./sessionRefusals.ts"
 import type { LegacySessionOptions } from "../openLegacySession.ts"
-import { attemptBriefly } from "../SendRequest.ts"
+import { attemptBriefly } from "../mcpMessages.ts"
 
 /** About 25 seconds in total, enough for a proxy restart. After that the session is lost. */
 const reconnectionDefaults = {

@@ -21,9 +21,9 @@ import {
   decodeChange,
   httpStatusToSessionError,
   logLevel,
-  maxPendingChanges
+  maxPendingChanges,
+  type SendRequest
 } from "../mcpMessages.ts"
-import type { SendRequest } from "../SendRequest.ts"
 
 /** The first MCP revision without sessions. */
 export const modernRevision = "2026-07-28"
