@@ -10,7 +10,7 @@ import { mcpFeature, type McpServerInfo } from "../../domain/model/messages/mcp.
 import { badRequest, payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
 import { rejectRoundedIntegers, toolTimedOut } from "../../domain/tools/errorResults.ts"
-import { toExactTools } from "../../domain/tools/listings/exactTools.ts"
+import { toExactTools } from "../../domain/tools/listings/mcpListings.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"

@@ -1,5 +1,6 @@
 import { Context, Data, type Effect, type Scope, type Stream } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import type { Endpoint } from "../../domain/config/endpointParameters.ts"
 import type { McpErrorReason } from "../../domain/mcpServers/McpServer.ts"
@@ -25,6 +26,10 @@ export class McpSessionError extends Data.TaggedError("McpSessionError")<{
   /** The last line that the process of a lost session wrote to stderr: for the owner only. */
   readonly output?: string
 }> {}
+
+/** Makes an error; `output` is the last line of stderr of a lost process. */
+export const sessionError = (reason: McpErrorReason, message: string, output?: string): McpSessionError =>
+  new McpSessionError({ reason, message, ...definedOnly({ output }) })
 
 /** One page of a list, with objects exactly as the peer sent them. */
 export interface McpPage {

@@ -1,11 +1,15 @@
 import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
-import { McpConnector, type McpSession, type McpSessionError } from "../../../application/ports/McpSession.ts"
+import {
+  McpConnector,
+  type McpSession,
+  type McpSessionError,
+  sessionError
+} from "../../../application/ports/McpSession.ts"
 import type { Endpoint, SseParameters, StreamableParameters } from "../../../domain/config/endpointParameters.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { type Authorizer, type AuthorizerOptions, makeAuthorizer, type WrapFetch } from "../oauth/Authorizer.ts"
-import { sessionError } from "../sessionError.ts"
 import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransports.ts"
 import { openLegacySession } from "./openLegacySession.ts"
 import { makeStdioTransport } from "./stdio/StdioTransport.ts"

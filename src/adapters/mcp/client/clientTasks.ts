@@ -1,10 +1,9 @@
 import { Duration, Effect } from "effect"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
-import { asObject, asString, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
-import { sessionError } from "../sessionError.ts"
 import { answerInputs } from "./inputHandler.ts"
-import { attemptBriefly, type RequestHandlers, type SendRequest } from "./SendRequest.ts"
+import { attemptBriefly, type RequestHandlers, type SendRequest } from "./mcpMessages.ts"
 
 /** Milliseconds between two polls of a task: as the server wants within these bounds, else the default. */
 const pollInterval = { min: 100, max: 30_000, default: 1000 }
@@ -17,22 +16,37 @@ const pollDelay = (wanted: unknown): Duration.Duration =>
     typeof wanted === "number" ? Math.min(Math.max(wanted, pollInterval.min), pollInterval.max) : pollInterval.default
   )
 
-const cancelledByServer = sessionError("protocol", "MCP server cancelled the task")
+/** Statuses of an unfinished task whose message is not reported. */
+const quietStatuses: ReadonlyArray<unknown> = ["completed", "input_required"]
 
-/** Cancels a task at the server when its call is interrupted: up to a second, best effort. */
-const cancelOnInterrupt = <A, E>(request: SendRequest, taskId: string, running: Effect.Effect<A, E>) =>
-  Effect.onInterrupt(running, () => attemptBriefly(request("tasks/cancel", { taskId })))
-
-/** Reports the message of a task as progress of its call, when it changes. */
-const makeMessageReport = (onProgress: RequestHandlers["onProgress"]) => {
-  let reported: string | undefined
-  let count = 0
-  return (message: unknown) => {
-    if (typeof message !== "string" || message === reported) return
-    reported = message
-    count += 1
-    onProgress?.({ progress: count, message })
-  }
+/**
+ * Polls a task until `resultOf` its state gives a result, and reports its message as progress of its call when it changes.
+ * Cancels it at the server when the call is interrupted: up to a second, best effort.
+ */
+const pollTask = (
+  request: SendRequest,
+  created: JsonObject,
+  onProgress: RequestHandlers["onProgress"],
+  resultOf: (state: JsonObject) => Effect.Effect<JsonObject | undefined, McpSessionError>
+) => {
+  const { pollInterval: wanted, taskId } = created
+  let reported: unknown
+  let progress = 0
+  return Effect.gen(function* () {
+    let state = created
+    while (true) {
+      if (state["status"] === "cancelled") return yield* sessionError("protocol", "MCP server cancelled the task")
+      const result = yield* resultOf(state)
+      if (result !== undefined) return result
+      const { pollInterval: interval = wanted, pollIntervalMs = interval, status, statusMessage: message } = state
+      if (typeof message === "string" && message !== reported && !quietStatuses.includes(status)) {
+        reported = message
+        onProgress?.({ progress: ++progress, message })
+      }
+      yield* Effect.sleep(pollDelay(pollIntervalMs))
+      state = yield* request("tasks/get", { taskId })
+    }
+  }).pipe(Effect.onInterrupt(() => attemptBriefly(request("tasks/cancel", { taskId }))))
 }
 
 /** Calls a tool as a task (2025-11-25): for tools that require one. Gives the result of the tool. */
@@ -41,22 +55,13 @@ export const callAsTask = Effect.fnUntraced(function* (
   params: JsonObject,
   handlers: RequestHandlers
 ): Effect.fn.Return<JsonObject, McpSessionError> {
-  const { task } = yield* request("tools/call", { ...params, task: { ttl: taskTtl } }, handlers)
-  const { pollInterval: wanted, taskId } = asObject(task)
+  const task = asObject((yield* request("tools/call", { ...params, task: { ttl: taskTtl } }, handlers))["task"])
+  const { taskId } = task
   if (typeof taskId !== "string") return yield* sessionError("protocol", "MCP server did not make a task of the call")
-  const report = makeMessageReport(handlers.onProgress)
-  const awaitResult = Effect.gen(function* () {
-    let state = asObject(task)
-    // The result of a task that needs input blocks, and the server asks meanwhile.
-    while (state["status"] === "working") {
-      report(state["statusMessage"])
-      yield* Effect.sleep(pollDelay(state["pollInterval"] ?? wanted))
-      state = yield* request("tasks/get", { taskId })
-    }
-    if (state["status"] === "cancelled") return yield* cancelledByServer
-    return yield* request("tasks/result", { taskId }, handlers)
-  })
-  return yield* cancelOnInterrupt(request, taskId, awaitResult)
+  // The result of a task that needs input blocks, and the server asks meanwhile.
+  return yield* pollTask(request, task, handlers.onProgress, ({ status }) =>
+    status === "working" ? Effect.undefined : request("tasks/result", { taskId }, handlers)
+  )
 })
 
 /** Waits for the task that a server (2026-07-28) made of a call, and answers its questions. */
@@ -65,42 +70,26 @@ export const awaitTask = Effect.fnUntraced(function* (
   created: JsonObject,
   { onProgress, responder }: RequestHandlers
 ): Effect.fn.Return<JsonObject, McpSessionError> {
-  const taskId = asString(created["taskId"])
-  if (taskId === undefined) return yield* sessionError("protocol", "MCP server made a task without an id")
-  const report = makeMessageReport(onProgress)
+  const { taskId } = created
+  if (typeof taskId !== "string") return yield* sessionError("protocol", "MCP server made a task without an id")
   const answered = new Set<string>()
-  const awaitResult = Effect.gen(function* () {
-    let state = created
-    while (true) {
-      switch (state["status"]) {
-        case "completed":
-          if (state["result"] !== undefined) return asObject(state["result"])
-          break
-        case "failed": {
-          const { code, message } = asObject(state["error"])
-          return yield* new McpSessionError({
-            reason: "protocol",
-            code: typeof code === "number" ? code : jsonRpcCodes.internalError,
-            message: stringOrEmpty(message)
-          })
-        }
-        case "cancelled":
-          return yield* cancelledByServer
-        case "input_required": {
-          const open = Object.entries(asObject(state["inputRequests"])).filter(([id]) => !answered.has(id))
-          if (open.length > 0) {
-            const inputResponses = yield* answerInputs(Object.fromEntries(open), responder)
-            yield* request("tasks/update", { taskId, inputResponses })
-            for (const id of Object.keys(inputResponses)) answered.add(id)
-          }
-          break
-        }
-        default:
-          report(state["statusMessage"])
-      }
-      yield* Effect.sleep(pollDelay(state["pollIntervalMs"]))
-      state = yield* request("tasks/get", { taskId })
+  const resultOf = Effect.fnUntraced(function* ({ error, inputRequests, result, status }: JsonObject) {
+    if (status === "completed" && result !== undefined) return asObject(result)
+    if (status === "failed") {
+      const { code, message } = asObject(error)
+      return yield* new McpSessionError({
+        reason: "protocol",
+        code: typeof code === "number" ? code : jsonRpcCodes.internalError,
+        message: stringOrEmpty(message)
+      })
     }
+    const open = Object.entries(asObject(inputRequests)).filter(([id]) => !answered.has(id))
+    if (status === "input_required" && open.length > 0) {
+      const inputResponses = yield* answerInputs(Object.fromEntries(open), responder)
+      yield* request("tasks/update", { taskId, inputResponses })
+      for (const id of Object.keys(inputResponses)) answered.add(id)
+    }
+    return undefined
   })
-  return yield* cancelOnInterrupt(request, taskId, awaitResult)
+  return yield* pollTask(request, created, onProgress, resultOf)
 })

@@ -1,9 +1,8 @@
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, FiberSet, Result } from "effect"
-import type { InputResponder, McpSessionError } from "../../../application/ports/McpSession.ts"
+import { type InputResponder, type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../domain/json.ts"
 import { type InputAnswer, type InputRequest, parseInputRequest } from "../../../domain/model/InputRequest.ts"
-import { sessionError } from "../sessionError.ts"
 
 /** Questions of one response; a server can ask again. */
 const maxQuestions = 16

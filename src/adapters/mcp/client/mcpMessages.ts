@@ -1,16 +1,17 @@
-import { Struct } from "effect"
+import { Struct, Effect } from "effect"
 import { z } from "zod"
 import {
   isWatched,
   type McpChange,
   type McpInfo,
   McpSessionError,
-  type McpWatchOptions
+  type McpWatchOptions,
+  sessionError,
+  type InputResponder
 } from "../../../application/ports/McpSession.ts"
 import { asObject, asString, isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { appCapability } from "../../../domain/tools/appTools.ts"
 import { repairMessage } from "../jsonRpcMessages.ts"
-import { sessionError } from "../sessionError.ts"
 
 export const maxPendingChanges = 1024
 
@@ -92,3 +93,21 @@ export const httpStatusToSessionError = (status: number, text: string): McpSessi
   const { code, data, message: reason } = message.error
   return new McpSessionError({ reason: "protocol", code, message: reason, ...(isJsonObject(data) && { data }) })
 }
+
+/** Receives what happens during a request. */
+export interface RequestHandlers {
+  /** Receives the parameters of progress notifications. */
+  readonly onProgress?: ((params: JsonObject) => void) | undefined
+  readonly responder?: InputResponder | undefined
+}
+
+/** Waits for a last request up to one second and ignores its failure. */
+export const attemptBriefly = <A, E>(request: Effect.Effect<A, E>): Effect.Effect<void> =>
+  request.pipe(Effect.interruptible, Effect.timeoutOption("1 second"), Effect.ignore)
+
+/** Sends a request and returns the result as it is. Interruption cancels the request. */
+export type SendRequest = (
+  method: string,
+  params: JsonObject,
+  handlers?: RequestHandlers
+) => Effect.Effect<JsonObject, McpSessionError>

@@ -5,12 +5,12 @@ import {
   isWatched,
   type McpChange,
   type McpSession,
-  type McpSessionError
+  type McpSessionError,
+  sessionError
 } from "../../../application/ports/McpSession.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { invalidResult } from "../jsonRpcMessages.ts"
-import { sessionError } from "../sessionError.ts"
 import { asObject } from "../../../domain/json.ts"
 import {
   allChanges,
@@ -20,12 +20,13 @@ import {
   decodeInfo,
   logLevel,
   maxPendingChanges,
-  noTimeout
+  noTimeout,
+  attemptBriefly,
+  type SendRequest
 } from "./mcpMessages.ts"
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
-import { closedByServer, sdkErrorToSessionError } from "./sdkErrors.ts"
+import { closedByServer, sdkErrorToSessionError } from "./http/connectionFailures.ts"
 import { makeInputHandler } from "./inputHandler.ts"
-import { attemptBriefly, type SendRequest } from "./SendRequest.ts"
 import { makeSessionRequests } from "./sessionRequests.ts"
 
 /** How long a watch waits for the notification stream: an open stream may be silent. */

@@ -1,14 +1,18 @@
 import { parseCursor } from "../../../application/shared/paging.ts"
 import { Effect, FiberSet, Result } from "effect"
-import type { InputResponder, McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
+import {
+  type InputResponder,
+  type McpSession,
+  type McpSessionError,
+  sessionError
+} from "../../../application/ports/McpSession.ts"
 import { withPeerSpan } from "../../../application/shared/tracing.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { parseInputRequest } from "../../../domain/model/InputRequest.ts"
 import { callAsTask } from "./clientTasks.ts"
-import type { RequestHandlers, SendRequest } from "./SendRequest.ts"
-import { sessionError } from "../sessionError.ts"
+import type { RequestHandlers, SendRequest } from "./mcpMessages.ts"
 import { askResponder } from "./inputHandler.ts"
 
 /** How often a call is repeated after the pages that its MCP server wants to be opened first. */

@@ -1,18 +1,17 @@
 import { Duration, Effect, Fiber, FiberMap, FiberSet, Option, Result, type Scope } from "effect"
 import { CredentialStore } from "../../../application/ports/CredentialStore.ts"
-import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
 import type { StreamableParameters } from "../../../domain/config/endpointParameters.ts"
 import type { Fetch } from "../../http/checkedFetch.ts"
-import { sessionError } from "../sessionError.ts"
 import {
+  type Challenge,
+  forbiddenPageReason,
+  forbiddenUrl,
   isExpectedIssuer,
   makeOAuthCredentialStore,
-  makeOAuthProvider,
-  newFlowState,
-  noCredentials,
-  type OAuthCredentialStore
-} from "./oauthProvider.ts"
-import { type Challenge, forbiddenPageReason, forbiddenUrl, runOAuthFlow } from "./oauthFlow.ts"
+  makeOAuthFlow,
+  noCredentials
+} from "./oauthFlow.ts"
 import { listenForRedirect } from "./RedirectListener.ts"
 import { type ObtainToken, makeBearerAuth } from "./BearerAuth.ts"
 
@@ -57,7 +56,7 @@ export const logAuthorizationRequest = ({ server, url }: AuthorizationRequest): 
 interface AuthorizationTarget {
   readonly server: string
   readonly url: URL
-  readonly credentials: OAuthCredentialStore
+  readonly credentials: ReturnType<typeof makeOAuthCredentialStore>
 }
 
 const authorizationMissing = sessionError(
@@ -82,20 +81,18 @@ const refreshTokens = Effect.fnUntraced(function* (
   const { tokens } = stored
   if (tokens !== undefined && tokens.access_token !== sentToken) return tokens.access_token
   if (tokens?.refresh_token === undefined) return yield* authorizationMissing
-  const flowState = newFlowState(stored)
-  const outcome = yield* Effect.result(
-    runOAuthFlow({ flowState, provider: makeOAuthProvider(flowState), url, challenge })
-  )
-  if (Result.isSuccess(outcome) && outcome.success === "AUTHORIZED" && flowState.tokens !== undefined) {
-    yield* credentials.write(flowState)
+  const { run, state } = makeOAuthFlow({ url, challenge, credentials: stored })
+  const outcome = yield* Effect.result(run())
+  if (Result.isSuccess(outcome) && outcome.success === "AUTHORIZED" && state.tokens !== undefined) {
+    yield* credentials.write(state)
     yield* Effect.logDebug("OAuth tokens refreshed", { server })
-    return flowState.tokens.access_token
+    return state.tokens.access_token
   }
   if (Result.isFailure(outcome) && outcome.failure.reason === "unavailable") return yield* outcome.failure
   // Another process may have refreshed the tokens meanwhile; its tokens must stay.
   const { tokens: now } = yield* credentials.read
   if (now !== undefined && now.access_token !== tokens.access_token) return now.access_token
-  yield* credentials.write(flowState)
+  yield* credentials.write(state)
   const reason = Result.isFailure(outcome) ? outcome.failure.message : "a new authorization is required"
   yield* Effect.logInfo("OAuth authorization expired", { server, reason })
   return yield* authorizationExpired
@@ -107,22 +104,21 @@ const requestCode = Effect.fnUntraced(function* (
   challenge: Challenge,
   authorize: NonNullable<AuthorizerOptions["authorize"]>
 ) {
-  const listener = yield* listenForRedirect
-  const flowState = newFlowState(noCredentials)
-  const provider = makeOAuthProvider(flowState, listener)
-  yield* runOAuthFlow({ flowState, provider, url, challenge })
-  const { authorizationUrl } = flowState
+  const redirect = yield* listenForRedirect
+  const flow = makeOAuthFlow({ url, challenge, credentials: noCredentials, redirect })
+  yield* flow.run()
+  const { authorizationUrl } = flow.state
   if (authorizationUrl === undefined) return yield* sessionError("unauthorized", "its authorization has no URL to open")
   // An MCP server could name any URL scheme, including one that starts a program, and any page of this network.
   const reason = forbiddenPageReason(url, challenge.serverAddress, authorizationUrl)
   if (reason !== undefined) return yield* forbiddenUrl(`${authorizationUrl.origin}: ${reason}`)
   yield* Effect.logInfo("OAuth authorization requested", { server })
   const shown = Effect.andThen(authorize({ server, url: authorizationUrl.href }), Effect.never)
-  const { code, iss } = yield* Effect.raceFirst(listener.response, shown)
-  if (!isExpectedIssuer(iss, flowState)) {
+  const { code, iss } = yield* Effect.raceFirst(redirect.response, shown)
+  if (!isExpectedIssuer(iss, flow.state)) {
     return yield* sessionError("unauthorized", "the authorization response names another issuer, or none")
   }
-  return { flowState, provider, code }
+  return { ...flow, code }
 })
 
 /** Makes an authorizer. Its flows end with the scope. */
@@ -158,19 +154,16 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
     challenge: Challenge,
     show: NonNullable<AuthorizerOptions["authorize"]>
   ): Effect.fn.Return<string, McpSessionError> {
-    const { server, url, credentials } = target
-    const { code, flowState, provider } = yield* Effect.scoped(requestCode(target, challenge, show)).pipe(
+    const { server, credentials } = target
+    const { code, run, state } = yield* Effect.scoped(requestCode(target, challenge, show)).pipe(
       Effect.timeoutOrElse({ duration: timeout, orElse: () => timeoutFailure })
     )
-    yield* runOAuthFlow({ flowState, provider, url, challenge, code }).pipe(
-      Effect.andThen(Effect.suspend(() => credentials.write(flowState))),
-      Effect.uninterruptible
-    )
-    if (flowState.tokens === undefined) {
+    yield* run(code).pipe(Effect.andThen(Effect.suspend(() => credentials.write(state))), Effect.uninterruptible)
+    if (state.tokens === undefined) {
       return yield* sessionError("unauthorized", "its authorization server issued no tokens")
     }
     yield* Effect.logInfo("OAuth authorization completed", { server })
-    return flowState.tokens.access_token
+    return state.tokens.access_token
   })
 
   const makeObtainToken = (target: AuthorizationTarget): ObtainToken => {

@@ -2,9 +2,8 @@ import { extractWWWAuthenticateParams } from "@modelcontextprotocol/sdk/client/a
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Result } from "effect"
 import { makeSecrets } from "../../../application/computer/inputs/Secrets.ts"
-import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
 import { serverAddressOf } from "../../http/nodeHttp.ts"
-import { sessionError } from "../sessionError.ts"
 import type { Challenge } from "./oauthFlow.ts"
 
 interface TokenRequest {

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto"
 import type { ServerResponse } from "node:http"
 import { Deferred, Effect, Exit } from "effect"
-import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
 import { isSameSecret } from "../../auth/secrets.ts"
 import { listen, makeHttpServer } from "../../http/httpServer.ts"
-import { sessionError } from "../sessionError.ts"
 
 const host = "127.0.0.1"
 

@@ -1,17 +1,26 @@
 import {
   auth,
-  type AuthResult,
   type extractWWWAuthenticateParams,
-  type OAuthClientProvider
+  type OAuthClientProvider,
+  type OAuthDiscoveryState
 } from "@modelcontextprotocol/sdk/client/auth.js"
+import {
+  OAuthClientInformationFullSchema,
+  type OAuthClientInformationMixed,
+  OAuthClientInformationSchema,
+  type OAuthTokens,
+  OAuthTokensSchema
+} from "@modelcontextprotocol/sdk/shared/auth.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Effect, type Scope } from "effect"
-import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { Effect, Option, Redacted } from "effect"
+import { z } from "zod"
+import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
+import { type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
+import { asObject, parseJson } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { type AddressKind, addressKind, isLoopbackHost, mayName } from "../../http/hostAccess.ts"
 import { type FetchPolicy, forbiddenReason, makeCheckedFetch, RequestForbidden } from "../../http/checkedFetch.ts"
-import { sessionError } from "../sessionError.ts"
-import { announcesIssuer, isAuthServerMetadata, type OAuthFlowState } from "./oauthProvider.ts"
+import type { RedirectListener } from "./RedirectListener.ts"
 
 /** A name alone does not show where a server is: its owner can change the address at any time. */
 const kindOf = ({ hostname }: URL, address = ""): AddressKind =>
@@ -47,6 +56,131 @@ export const forbiddenPageReason = (server: URL, serverAddress: string | undefin
 export interface Challenge extends ReturnType<typeof extractWWWAuthenticateParams> {
   /** The address of the server; `undefined` behind a proxy. */
   readonly serverAddress: string | undefined
+}
+
+/** The state of one OAuth flow, which the SDK mutates. */
+export interface OAuthFlowState {
+  discovery: OAuthDiscoveryState | undefined
+  /** The authorization server announces `iss` in its responses. */
+  sendsIssuer: boolean
+  client: OAuthClientInformationMixed | undefined
+  tokens: OAuthTokens | undefined
+  authorizationUrl: URL | undefined
+}
+
+export type OAuthCredentials = Readonly<Pick<OAuthFlowState, "client" | "tokens">>
+
+/** The SDK appends a slash to the origin of an MCP server that names no authorization server. */
+const isSameIssuer = (issuer: string, url: string): boolean => issuer === url || `${issuer}/` === url
+
+const isAuthServerMetadata = (target: string | URL): boolean =>
+  /\/\.well-known\/(oauth-authorization-server|openid-configuration)/.test(String(target))
+
+/** Whether metadata announces `iss` in responses (RFC 9207 §3). The SDK drops this from metadata of OpenID Connect. */
+export const announcesIssuer = (metadata: string): boolean =>
+  asObject(parseJson(metadata))["authorization_response_iss_parameter_supported"] === true
+
+/** RFC 8414 §3.3: without this check, metadata could name the issuer of another server, and its `iss` would pass. */
+export const checkMetadataIssuer = ({
+  authorizationServerMetadata: metadata,
+  authorizationServerUrl
+}: OAuthDiscoveryState) => {
+  if (metadata === undefined || isSameIssuer(metadata.issuer, authorizationServerUrl)) return
+  throw new Error("Incompatible auth server: its metadata names another issuer")
+}
+
+/**
+ * Checks the `iss` parameter of an authorization response (RFC 9207 §2.4): a response of another server would send its code
+ * to this one. It is required when the metadata says that the server sends it.
+ */
+export const isExpectedIssuer = (
+  iss: string | undefined,
+  { discovery, sendsIssuer }: Pick<OAuthFlowState, "discovery" | "sendsIssuer">
+): boolean => {
+  if (iss === undefined) return !sendsIssuer
+  const metadata = discovery?.authorizationServerMetadata
+  return metadata === undefined
+    ? discovery !== undefined && isSameIssuer(iss, discovery.authorizationServerUrl)
+    : iss === metadata.issuer
+}
+
+/** Without a redirect URL the SDK would assume a non-interactive grant. */
+const placeholderRedirectUrl = "http://127.0.0.1/callback"
+
+/** The provider that the SDK calls. Only interactive flows register a client. */
+export const makeOAuthProvider = (flowState: OAuthFlowState, redirect?: RedirectListener): OAuthClientProvider => {
+  const redirectUrl = redirect?.url ?? placeholderRedirectUrl
+  let verifier = ""
+  return {
+    redirectUrl,
+    clientMetadata: {
+      client_name: "a2c-smcp",
+      redirect_uris: [redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      // Native apps cannot keep a client secret (RFC 8252 §8.5).
+      token_endpoint_auth_method: "none"
+    },
+    clientInformation: () => flowState.client,
+    ...(redirect !== undefined && {
+      state: () => redirect.state,
+      saveClientInformation: (client) => void (flowState.client = client)
+    }),
+    tokens: () => flowState.tokens,
+    saveTokens: (tokens) => void (flowState.tokens = tokens),
+    redirectToAuthorization: (url) => void (flowState.authorizationUrl = url),
+    saveCodeVerifier: (given) => void (verifier = given),
+    codeVerifier: () => verifier,
+    // The code goes to the server that issued it, even if the MCP server names another one meanwhile.
+    discoveryState: () => flowState.discovery,
+    saveDiscoveryState: (found) => {
+      checkMetadataIssuer(found)
+      flowState.discovery = found
+    },
+    invalidateCredentials: (what) => {
+      if (what === "all" || what === "client") flowState.client = undefined
+      if (what === "all" || what === "tokens") flowState.tokens = undefined
+    }
+  }
+}
+
+export const noCredentials: OAuthCredentials = { client: undefined, tokens: undefined }
+
+const StoredCredentials = z.object({
+  url: z.string(),
+  client: z.union([OAuthClientInformationFullSchema, OAuthClientInformationSchema]).optional(),
+  tokens: OAuthTokensSchema.optional()
+})
+
+const decodeCredentials = (text: string, url: string): Option.Option<OAuthCredentials> =>
+  Option.map(
+    Option.fromUndefinedOr(StoredCredentials.safeParse(parseJson(text)).data),
+    ({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials)
+  )
+
+/** Bound to name and URL: a changed URL must not receive tokens of the former. Both members fail with `unavailable`. */
+export const makeOAuthCredentialStore = (store: CredentialStore["Service"], server: string, { href: url }: URL) => {
+  const toUnavailable = ({ message }: { readonly message: string }) => sessionError("unavailable", message)
+  const unreadable = `stored credentials of "${server}" are invalid: remove them to authorize again`
+  return {
+    read: Effect.flatMap(
+      Effect.mapError(store.read(server), toUnavailable),
+      Option.match({
+        onNone: () => Effect.succeed(noCredentials),
+        onSome: (stored) =>
+          Effect.mapError(Effect.fromOption(decodeCredentials(Redacted.value(stored), url)), () =>
+            sessionError("unavailable", unreadable)
+          )
+      })
+    ),
+    write: ({ client, tokens }: OAuthCredentials) =>
+      Effect.mapError(
+        client === undefined && tokens === undefined
+          ? store.remove(server)
+          : store.write(server, Redacted.make(JSON.stringify({ url, client, tokens }))),
+        toUnavailable
+      )
+  }
 }
 
 /** In milliseconds. */
@@ -85,56 +219,59 @@ const toAuthServerFailure = (error: unknown): McpSessionError => {
   return sessionError("unauthorized", `its authorization server rejected the request${detail}`)
 }
 
+interface OAuthFlowOptions {
+  readonly url: URL
+  readonly challenge: Challenge
+  readonly credentials: OAuthCredentials
+  /** Given for interactive authorization. */
+  readonly redirect?: RedirectListener
+}
+
 /**
- * Runs one step of the OAuth flow, with a timeout for each request. Fails with `unavailable` without a response, and with
- * `unauthorized` after a rejection or a forbidden URL. Uninterruptible: a response may contain the only valid refresh
- * token.
+ * Makes an OAuth flow. `run` runs one step of it, with a timeout for each request. It fails with `unavailable` without a
+ * response, and with `unauthorized` after a rejection or a forbidden URL. It is uninterruptible: a response may contain the
+ * only valid refresh token.
  */
-export const runOAuthFlow = Effect.fnUntraced(
-  function* ({
-    challenge,
-    code,
-    flowState,
-    provider,
-    url
-  }: {
-    readonly flowState: OAuthFlowState
-    readonly provider: OAuthClientProvider
-    readonly url: URL
-    readonly challenge: Challenge
-    readonly code?: string
-  }): Effect.fn.Return<AuthResult, McpSessionError, Scope.Scope> {
-    const { resourceMetadataUrl, scope, serverAddress } = challenge
-    const checkedFetch = yield* makeOAuthFetch(url, serverAddress)
-    /** The failure of the last request, or of a forbidden one. The SDK swallows some of them and tries other URLs. */
-    let failure: McpSessionError | undefined
-    const fetchFn: FetchLike = async (target, init) => {
-      if (failure?.reason === "unauthorized") throw new Error(failure.message)
-      failure = authServerUnavailable
-      try {
-        const response = await checkedFetch(target, { ...init, signal: AbortSignal.timeout(requestTimeout) })
-        if (!isUnavailable(response)) failure = undefined
-        const limited = limitResponseSize(response)
-        if (!response.ok || !isAuthServerMetadata(target)) return limited
-        const metadata = await limited.text()
-        flowState.sendsIssuer = announcesIssuer(metadata)
-        return new Response(metadata, limited)
-      } catch (error) {
-        if (error instanceof RequestForbidden) failure = forbiddenUrl(error.message)
-        throw error
+export const makeOAuthFlow = ({ challenge, credentials, redirect, url }: OAuthFlowOptions) => {
+  const state: OAuthFlowState = {
+    ...credentials,
+    authorizationUrl: undefined,
+    discovery: undefined,
+    sendsIssuer: false
+  }
+  const provider = makeOAuthProvider(state, redirect)
+  const { resourceMetadataUrl, scope, serverAddress } = challenge
+  const run = (code?: string) =>
+    Effect.gen(function* () {
+      const checkedFetch = yield* makeOAuthFetch(url, serverAddress)
+      /** The failure of the last request, or of a forbidden one. The SDK swallows some of them and tries other URLs. */
+      let failure: McpSessionError | undefined
+      const fetchFn: FetchLike = async (target, init) => {
+        if (failure?.reason === "unauthorized") throw new Error(failure.message)
+        failure = authServerUnavailable
+        try {
+          const response = await checkedFetch(target, { ...init, signal: AbortSignal.timeout(requestTimeout) })
+          if (!isUnavailable(response)) failure = undefined
+          const limited = limitResponseSize(response)
+          if (!response.ok || !isAuthServerMetadata(target)) return limited
+          const metadata = await limited.text()
+          state.sendsIssuer = announcesIssuer(metadata)
+          return new Response(metadata, limited)
+        } catch (error) {
+          if (error instanceof RequestForbidden) failure = forbiddenUrl(error.message)
+          throw error
+        }
       }
-    }
-    const result = yield* Effect.tryPromise({
-      try: () =>
-        auth(provider, {
-          serverUrl: url,
-          fetchFn,
-          ...definedOnly({ resourceMetadataUrl, scope, authorizationCode: code })
-        }),
-      catch: (error) => failure ?? toAuthServerFailure(error)
-    })
-    return failure === undefined ? result : yield* failure
-  },
-  Effect.scoped,
-  Effect.uninterruptible
-)
+      const options = {
+        serverUrl: url,
+        fetchFn,
+        ...definedOnly({ resourceMetadataUrl, scope, authorizationCode: code })
+      }
+      const result = yield* Effect.tryPromise({
+        try: () => auth(provider, options),
+        catch: (error) => failure ?? toAuthServerFailure(error)
+      })
+      return failure === undefined ? result : yield* failure
+    }).pipe(Effect.scoped, Effect.uninterruptible)
+  return { state, run }
+}

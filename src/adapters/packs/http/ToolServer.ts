@@ -11,8 +11,12 @@ import {
 import { executionPath } from "../../../domain/packs/packExecution.ts"
 import { basicPassword } from "../../auth/secrets.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
-import { isMcpPath, PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
-import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
+import {
+  isMcpPath,
+  PublishError,
+  type PublishHttpOptions,
+  makeMcpHttpHandler
+} from "../../mcp/publish/http/publishHttp.ts"
 import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
 import { cannot, listen, makeHttpServer, listeningUrl } from "../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../http/unreadResponses.ts"

@@ -15,7 +15,7 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { type OperatorRequest, operatorRequests } from "../../../domain/page/operatorRequests.ts"
-import { toExactTools } from "../../../domain/tools/listings/exactTools.ts"
+import { toExactTools } from "../../../domain/tools/listings/mcpListings.ts"
 import { type Codec, formatSchemaError } from "../../../domain/validation.ts"
 import { type CallRequest, completeFields, type MethodName, type ReplyFields } from "../../../domain/wire/calls.ts"
 import type { CallDefinition } from "../../../domain/wire/defineCall.ts"

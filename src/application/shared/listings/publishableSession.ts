@@ -8,9 +8,9 @@ import {
   type RepairedReply,
   repairCompletion,
   repairPrompt,
-  repairRead
-} from "../../../domain/tools/results/repairReply.ts"
-import { withoutRejectedParts } from "../../../domain/tools/results/repairResult.ts"
+  repairRead,
+  withoutRejectedParts
+} from "../../../domain/tools/results/repairResult.ts"
 import { type McpMethod, type McpPage, type McpSession, McpSessionError } from "../../ports/McpSession.ts"
 import { makeListingReport, requestPage } from "./serverListings.ts"
 

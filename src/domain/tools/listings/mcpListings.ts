@@ -4,6 +4,8 @@ import { definedOnly } from "../../objects.ts"
 import { repairSchema } from "../../schemas/repairSchema.ts"
 import { withoutRoundedIntegers } from "../../schemas/roundedIntegers.ts"
 import { toolMetaKey } from "../toolMeta.ts"
+import type { Tool } from "../../model/Tool.ts"
+import type { ComputerName } from "../../model/ids.ts"
 
 /** Gives a value in the form that MCP requires; `undefined` where its meaning is not plain. */
 type Repair = (value: unknown) => unknown
@@ -259,4 +261,25 @@ export const repairListing = (
       places.length === 0 ? [] : [{ name: stringOrEmpty(value[identityOf(list)]), places }]
     )
   }
+}
+
+/** The tools of a Computer of any implementation without rounded integers, and those that had some. */
+export const toExactTools = (
+  computer: ComputerName,
+  tools: ReadonlyArray<Tool>
+): { readonly tools: ReadonlyArray<Tool>; readonly rounded: ReadonlyArray<RoundedItem> } => {
+  const rounded: Array<RoundedItem> = []
+  const toExact = (tool: Tool): Tool => {
+    const { meta, name, paramsSchema, returnSchema } = tool
+    const { places, value } = withoutRoundedIntegers({ paramsSchema, returnSchema, ...definedOnly({ meta }) })
+    if (places.length === 0) return tool
+    rounded.push({ name: `${computer}/${name}`, places })
+    return {
+      ...tool,
+      paramsSchema: asObject(value["paramsSchema"]),
+      ...(returnSchema !== null && { returnSchema: asObject(value["returnSchema"]) }),
+      ...(meta !== undefined && { meta: asObject(value["meta"]) })
+    }
+  }
+  return { tools: tools.map(toExact), rounded }
 }

@@ -2,7 +2,16 @@ import { Result } from "effect"
 import { asObject, asString, isJsonObject, type JsonObject, toSafeJson } from "../../json.ts"
 import { type ContentBlock, contentBlockProblem, isContentBlock, isKnownContentBlock } from "../../model/ToolResult.ts"
 import { definedOnly } from "../../objects.ts"
-import { repairAnnotations, repairListed, withoutReservedMeta } from "../listings/mcpListings.ts"
+import {
+  repairAnnotations,
+  repairListed,
+  withoutReservedMeta,
+  booleanValue,
+  listOf,
+  objectOf,
+  text,
+  valueIf
+} from "../listings/mcpListings.ts"
 
 const textBlock = (text: string): ContentBlock => ({ type: "text", text })
 
@@ -41,7 +50,7 @@ const repairMedia = ({ data, mimeType, ...rest }: JsonObject): JsonObject => ({
 })
 
 /** Repairs the contents of a resource: `text`, or `blob` in base64. Without both, `undefined`. */
-export const repairContents = (contents: JsonObject): JsonObject | undefined => {
+const repairContents = (contents: JsonObject): JsonObject | undefined => {
   const { _meta, blob, mimeType, text, uri, ...rest } = contents
   const base64 = repairBase64(blob)
   const content = text === undefined || text === null ? base64 && { blob: base64 } : { text: asText(text) }
@@ -111,7 +120,7 @@ const toKnownBlock = (block: ContentBlock): ContentBlock =>
   isKnownContentBlock(block) ? block : textBlock(JSON.stringify(block))
 
 /** The blocks of a content or of a single block, as every MCP client accepts them. */
-export const publishBlocks = (content: unknown): ReadonlyArray<ContentBlock> =>
+const publishBlocks = (content: unknown): ReadonlyArray<ContentBlock> =>
   [content].flat().flatMap(repairBlock).map(toKnownBlock)
 
 /**
@@ -148,4 +157,61 @@ export const withoutReservedParts = (reply: JsonObject): JsonObject => {
     ...(content !== undefined && { content: inBlocks(content) }),
     ...(Array.isArray(messages) && { messages: messages.map(inMessage) })
   })
+}
+
+/** A reply in the form that every MCP client accepts, or the reason why it has no meaning. */
+export type RepairedReply<A = JsonObject> = Result.Result<A, string>
+
+/** The messages of an item, each with one block. */
+const toMessages = (item: unknown): ReadonlyArray<JsonObject> => {
+  const { content, role, ...rest } = isJsonObject(item) ? item : { content: item }
+  const hasContent = content !== undefined
+  return publishBlocks(hasContent ? content : rest).map((block) => ({
+    ...(hasContent && rest),
+    role: role === "assistant" ? role : "user",
+    content: block
+  }))
+}
+
+/** Repairs a prompt. A message of an unknown role is one of the user. */
+export const repairPrompt = (result: JsonObject): RepairedReply => {
+  const { description, messages, resultType: _, ...rest } = toSafeJson(result)
+  const items = Array.isArray(messages) || isJsonObject(messages) ? [messages].flat() : [null]
+  const repaired = items.flatMap(toMessages)
+  return items.length > 0 && repaired.length === 0
+    ? Result.fail("the response has no messages")
+    : Result.succeed({ ...rest, ...(typeof description === "string" && { description }), messages: repaired })
+}
+
+/** The number of values that MCP allows. */
+const maxValues = 100
+
+const completionOf = objectOf(
+  { values: listOf(text), total: valueIf(Number.isSafeInteger), hasMore: booleanValue },
+  "values"
+)
+
+/** Repairs the values that complete an argument. */
+export const repairCompletion = (result: JsonObject): RepairedReply => {
+  const { completion, resultType: _, ...rest } = toSafeJson(result)
+  const repaired = completionOf(completion)
+  if (!isJsonObject(repaired) || !Array.isArray(repaired["values"])) return Result.fail("the response has no values")
+  const { values } = repaired
+  const first = values.length > maxValues ? { values: values.slice(0, maxValues), hasMore: true } : {}
+  return Result.succeed({ ...rest, completion: { ...repaired, ...first } })
+}
+
+const unusable = "neither a text nor base64"
+
+/** Repairs the contents of the resource of a URI. A part without a meaning becomes a text that says so. */
+export const repairRead = (uri: string, contents: ReadonlyArray<unknown>): RepairedReply<ReadonlyArray<JsonObject>> => {
+  const repaired = contents
+    .filter((item) => item !== null && item !== undefined)
+    .map((item) => toSafeJson(isJsonObject(item) ? item : { text: item }))
+    .map((item) => [asString(item["uri"]) ?? uri, item] as const)
+    .map(([own, item]) => [own, repairContents({ ...item, uri: own })] as const)
+  if (contents.length > 0 && repaired.every(([, item]) => item === undefined)) {
+    return Result.fail(`the contents have ${unusable}`)
+  }
+  return Result.succeed(repaired.map(([own, item]) => item ?? { uri: own, text: `(content omitted: ${unusable})` }))
 }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { awaitTask, callAsTask } from "../../../../src/adapters/mcp/client/clientTasks.ts"
-import type { RequestHandlers, SendRequest } from "../../../../src/adapters/mcp/client/SendRequest.ts"
+import type { RequestHandlers, SendRequest } from "../../../../src/adapters/mcp/client/mcpMessages.ts"
 import type { InputAnswer } from "../../../../src/domain/model/InputRequest.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import type { RequestHandlers, SendRequest } from "../../../../src/adapters/mcp/client/SendRequest.ts"
+import type { RequestHandlers, SendRequest } from "../../../../src/adapters/mcp/client/mcpMessages.ts"
 import { makeSessionRequests } from "../../../../src/adapters/mcp/client/sessionRequests.ts"
 import { type InputResponder, type McpProgress, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"

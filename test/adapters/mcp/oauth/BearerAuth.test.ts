@@ -2,7 +2,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { makeBearerAuth, type ObtainToken } from "../../../../src/adapters/mcp/oauth/BearerAuth.ts"
-import { sessionError } from "../../../../src/adapters/mcp/sessionError.ts"
+import { sessionError } from "../../../../src/application/ports/McpSession.ts"
 
 const url = new URL("https://mcp.example/mcp")
 const never: ObtainToken = () => Promise.reject(new Error("must not be asked"))

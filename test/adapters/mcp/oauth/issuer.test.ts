@@ -4,9 +4,9 @@ import {
   announcesIssuer,
   checkMetadataIssuer,
   isExpectedIssuer,
-  newFlowState,
+  makeOAuthFlow,
   noCredentials
-} from "../../../../src/adapters/mcp/oauth/oauthProvider.ts"
+} from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
 
 /** What discovery found: the URL of an authorization server, and the issuer of its metadata, if it has any. */
 const discovered = (authorizationServerUrl: string, issuer?: string): OAuthDiscoveryState => ({
@@ -55,7 +55,11 @@ describe("the issuer in an authorization response", () => {
     assert.isFalse(isExpected(undefined, discovered("https://id.example/", "https://id.example"), true))
   })
 
-  it("is optional in a new flow", () => assert.isTrue(isExpectedIssuer(undefined, newFlowState(noCredentials))))
+  it("is optional in a new flow", () => {
+    const url = new URL("https://mcp.example/mcp")
+    const { state } = makeOAuthFlow({ url, challenge: { serverAddress: undefined }, credentials: noCredentials })
+    assert.isTrue(isExpectedIssuer(undefined, state))
+  })
 
   it("is rejected before discovery", () => assert.isFalse(isExpected("https://id.example", undefined)))
 

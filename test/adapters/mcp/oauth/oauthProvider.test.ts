@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeOAuthProvider, newFlowState } from "../../../../src/adapters/mcp/oauth/oauthProvider.ts"
+import { makeOAuthProvider } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
 
 const client = { client_id: "c" }
 const tokens = { access_token: "a", token_type: "Bearer" }
 const discovery = { authorizationServerUrl: "https://id.example/" }
 const redirect = { url: "http://127.0.0.1:1/callback", state: "s", response: Effect.never }
 
-const makeFlow = () => {
-  const flowState = { ...newFlowState({ client, tokens }), discovery }
-  return { flowState, provider: makeOAuthProvider(flowState) }
+const makeFlow = (listener?: typeof redirect) => {
+  const flowState = { client, tokens, authorizationUrl: undefined, discovery, sendsIssuer: false }
+  return { flowState, provider: makeOAuthProvider(flowState, listener) }
 }
 
 describe("OAuth provider", () => {
@@ -32,7 +32,7 @@ describe("OAuth provider", () => {
   })
 
   it("registers a public client of the authorization code grant with refresh tokens", () =>
-    assert.deepStrictEqual(makeOAuthProvider(newFlowState({ client, tokens }), redirect).clientMetadata, {
+    assert.deepStrictEqual(makeFlow(redirect).provider.clientMetadata, {
       client_name: "a2c-smcp",
       redirect_uris: [redirect.url],
       grant_types: ["authorization_code", "refresh_token"],

@@ -1,13 +1,7 @@
 import type { ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import {
-  isExpectedIssuer,
-  makeOAuthProvider,
-  newFlowState,
-  noCredentials
-} from "../../../../src/adapters/mcp/oauth/oauthProvider.ts"
-import { runOAuthFlow } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
+import { isExpectedIssuer, makeOAuthFlow, noCredentials } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
 import { makeVictim, type Victim } from "../../http/victim.ts"
 
 type Pages = { readonly [path: string]: (response: ServerResponse) => void }
@@ -28,32 +22,27 @@ const redirect = { url: "http://127.0.0.1:1/callback", state: "s", response: Eff
 
 /** Runs the step of an interactive authorization that registers a client. */
 const register = Effect.fnUntraced(function* ({ url }: Victim) {
-  const flowState = newFlowState(noCredentials)
-  const provider = makeOAuthProvider(flowState, redirect)
-  const result = yield* runOAuthFlow({
-    flowState,
-    provider,
+  const { run, state } = makeOAuthFlow({
     url: new URL(url),
-    challenge: { serverAddress: undefined }
+    challenge: { serverAddress: undefined },
+    credentials: noCredentials,
+    redirect
   })
-  return { flowState, result }
+  return { flowState: state, result: yield* run() }
 })
 
 /** Refreshes tokens. Without a new token the flow asks for an authorization. */
 const refresh = Effect.fnUntraced(function* ({ url }: Victim) {
   const issuer = `${url}/`
-  const flowState = newFlowState({
-    client: { client_id: "c", issuer },
-    tokens: { access_token: "old", token_type: "Bearer", refresh_token: "r", issuer }
-  })
-  const provider = makeOAuthProvider(flowState)
-  const result = yield* runOAuthFlow({
-    flowState,
-    provider,
+  const { run, state } = makeOAuthFlow({
     url: new URL(url),
-    challenge: { serverAddress: undefined }
+    challenge: { serverAddress: undefined },
+    credentials: {
+      client: { client_id: "c", issuer },
+      tokens: { access_token: "old", token_type: "Bearer", refresh_token: "r", issuer }
+    }
   })
-  return { result, token: flowState.tokens?.access_token }
+  return { result: yield* run(), token: state.tokens?.access_token }
 })
 
 describe("a step of an OAuth flow", () => {

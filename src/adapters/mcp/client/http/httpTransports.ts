@@ -4,16 +4,15 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { FetchLike, Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
-import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { type McpSessionError, sessionError } from "../../../../application/ports/McpSession.ts"
 import type { SseParameters, StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { decodeMessages, recordSent, withRequestId } from "../../jsonRpcMessages.ts"
-import { sessionError } from "../../sessionError.ts"
 import { isConnectionLost } from "./connectionFailures.ts"
 import { isCredentialStatus, makeHttpFetch, requestInit } from "./HttpFetch.ts"
 import { detectSessionRefusals, namesSession, type SessionRefusals } from "./sessionRefusals.ts"
 import type { LegacySessionOptions } from "../openLegacySession.ts"
-import { attemptBriefly } from "../SendRequest.ts"
+import { attemptBriefly } from "../mcpMessages.ts"
 
 /** About 25 seconds in total, enough for a proxy restart. After that the session is lost. */
 const reconnectionDefaults = {

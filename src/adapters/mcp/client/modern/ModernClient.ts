@@ -9,11 +9,10 @@ import {
   SUBSCRIPTION_ID_META_KEY
 } from "@modelcontextprotocol/client"
 import { Deferred, Effect, Exit, FiberSet, PubSub, Queue } from "effect"
-import type { McpChange, McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { type McpChange, type McpSessionError, sessionError } from "../../../../application/ports/McpSession.ts"
 import { errorMessage } from "../../../../domain/errorMessage.ts"
 import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { packageVersion } from "../../../../domain/packageVersion.ts"
-import { sessionError } from "../../sessionError.ts"
 import { connectionResetFailure, jsonRpcErrorToSessionError } from "../http/connectionFailures.ts"
 import { awaitTask } from "../clientTasks.ts"
 import { answerInputs } from "../inputHandler.ts"
@@ -22,9 +21,9 @@ import {
   decodeChange,
   httpStatusToSessionError,
   logLevel,
-  maxPendingChanges
+  maxPendingChanges,
+  type SendRequest
 } from "../mcpMessages.ts"
-import type { SendRequest } from "../SendRequest.ts"
 
 /** The first MCP revision without sessions. */
 export const modernRevision = "2026-07-28"

@@ -5,12 +5,12 @@ import {
   type McpChange,
   type McpSession,
   type McpSessionError,
-  type McpWatchOptions
+  type McpWatchOptions,
+  sessionError
 } from "../../../../application/ports/McpSession.ts"
 import type { StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
 import { asObject, type JsonObject } from "../../../../domain/json.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
-import { sessionError } from "../../sessionError.ts"
 import { makeHttpFetch, requestInit } from "../http/HttpFetch.ts"
 import { allChanges, decodeInfo, maxPendingChanges } from "../mcpMessages.ts"
 import { type PollableWatch, pollWhen, subscriptionsRejected } from "../resourcePolling.ts"

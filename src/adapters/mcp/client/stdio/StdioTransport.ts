@@ -1,14 +1,13 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
 import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Stream } from "effect"
-import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { type McpSessionError, sessionError } from "../../../../application/ports/McpSession.ts"
 import { ServerOutput } from "../../../../application/ports/mcp/ServerOutput.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { makeOutputHandler } from "./outputHandler.ts"
 import { type JsonRpcMessage, recordSent, withRequestId } from "../../jsonRpcMessages.ts"
-import { sessionError } from "../../sessionError.ts"
 import { exitError, shutdownTimeouts, startProcess } from "./serverProcess.ts"
 
 /** Backpressure: callers wait when the server does not read its input. */

@@ -5,7 +5,7 @@ import { ChildProcess } from "effect/process"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 import { missingProgramCode, spawnGuarded } from "../../../process/spawnGuarded.ts"
-import { sessionError } from "../../sessionError.ts"
+import { sessionError } from "../../../../application/ports/McpSession.ts"
 
 export const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
 
