@@ -8,9 +8,17 @@ import { encodeUtf8 } from "../utf8.ts"
 /** The size of a value as JSON in UTF-8, in bytes. */
 export const jsonSize = (value: unknown): number => encodeUtf8(JSON.stringify(value) ?? "").length
 
-/** The bytes of a character within JSON text: most are printable characters of ASCII. */
-const characterSize = (character: string): number =>
-  /^[ !#-[\]-~]$/.test(character) ? 1 : jsonSize(character) - jsonSize("")
+const shortEscapes = /["\\\b\t\n\f\r]/
+
+/** The bytes of a character within JSON text: `JSON.stringify` escapes control characters and unpaired surrogates. */
+const characterSize = (character: string): number => {
+  const code = character.codePointAt(0) ?? 0
+  if (shortEscapes.test(character)) return 2
+  if (code < 0x20 || (code >= 0xd800 && code <= 0xdfff)) return 6
+  if (code < 0x80) return 1
+  if (code < 0x800) return 2
+  return code < 0x10000 ? 3 : 4
+}
 
 /**
  * Gives the end of the page that begins at `start`: its text needs at most `maxBytes` within JSON, and splits no
