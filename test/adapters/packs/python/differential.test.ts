@@ -135,7 +135,8 @@ const routesOf = (url: string) =>
       Object.entries(asObject(document["paths"])).flatMap(([path, operations]) => {
         const { content } = asObject(asObject(asObject(operations)["post"])["requestBody"])
         const [media] = Object.entries(asObject(content))
-        if (media === undefined || !path.startsWith("/tools/")) return []
+        // Executions are newer than these rules.
+        if (media === undefined || !/^\/tools\/[^/]+$/.test(path)) return []
         const [type, { schema }] = [media[0], asObject(media[1])]
         const { properties, required } = resolve(schema)
         return [
