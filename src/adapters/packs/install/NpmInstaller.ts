@@ -129,12 +129,12 @@ const extractReason = (errors: ReadonlyArray<string>): string => {
  * lock, so later installs get the same versions. A manifest of the author stays unchanged: its dependencies are
  * installed too, and the additional packages are not locked. Interruption kills npm and its child processes.
  */
-export const layer = ({
-  allowScripts = false,
-  command = "npm",
-  timeout = "5 minutes"
-}: NpmOptions = {}): Layer.Layer<PackInstaller, never, ChildProcessSpawner.ChildProcessSpawner> =>
-  Layer.effect(
+export const layer = (
+  options: NpmOptions = {}
+): Layer.Layer<PackInstaller, never, ChildProcessSpawner.ChildProcessSpawner> => {
+  // Not in the signature, which would name the internal option in the declarations of the package.
+  const { allowScripts = false, command = "npm", timeout = "5 minutes" } = options
+  return Layer.effect(
     PackInstaller,
     Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => ({
       install: Effect.fnUntraced(
@@ -156,6 +156,7 @@ export const layer = ({
       )
     }))
   )
+}
 
 /** Installs nothing; fails when packages are missing. */
 export const layerWithoutInstall: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
