@@ -1,6 +1,7 @@
 import { Cause, Context, Effect, Layer, Logger, References, Tracer } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
+import { type Colour, makePaint } from "./colours.ts"
 import { redact, redactText } from "./redact.ts"
 
 /** Format of a log line: text for people, or a JSON object for programs. */
@@ -30,10 +31,20 @@ const redactedParts = ({ message }: LogEntry): ReadonlyArray<unknown> =>
 const formatCause = ({ cause }: LogEntry): string | undefined =>
   cause.reasons.length === 0 ? undefined : redactText(Cause.pretty(cause))
 
+const levelColours: { readonly [level: string]: Colour } = {
+  Fatal: "red",
+  Error: "red",
+  Warn: "yellow",
+  Info: "cyan",
+  Debug: "dim",
+  Trace: "dim"
+}
+
 /** One line with time, level, message, and fields as `key=value`. A cause follows on separate lines, indented. */
-const formatHuman = (line: LogEntry): string => {
-  const time = line.date.toISOString().slice(11, 23)
-  const text = [time, line.logLevel.toUpperCase().padEnd(5), ...redactedParts(line).map(formatPart)].join(" ")
+const formatHuman = (line: LogEntry, paint: ReturnType<typeof makePaint>): string => {
+  const time = paint("dim", line.date.toISOString().slice(11, 23))
+  const level = paint(levelColours[line.logLevel] ?? "bold", line.logLevel.toUpperCase().padEnd(5))
+  const text = [time, level, ...redactedParts(line).map(formatPart)].join(" ")
   const cause = formatCause(line)
   // A message in the cause cannot look like a line of the log.
   return cause === undefined ? text : `${text}\n${escapeLinesForTerminal(cause).replaceAll(/^/gm, "  ")}`
@@ -65,13 +76,15 @@ const formatJson = (line: LogEntry): string => {
 const bufferedLevels: ReadonlyArray<string> = ["Trace", "Debug", "Info"]
 
 /** Logs with `write`, which receives whole lines with their line breaks; `isUrgent` is true for warnings and errors. */
-export const layerTo = (write: (lines: string, isUrgent: boolean) => void): Layer.Layer<never> =>
-  Logger.layer([
+export const layerTo = (write: (lines: string, isUrgent: boolean) => void): Layer.Layer<never> => {
+  const paint = makePaint(globalThis.process?.stderr)
+  return Logger.layer([
     Logger.make<unknown, void>((line) => {
-      const text = line.fiber.getRef(LogFormat) === "json" ? formatJson(line) : formatHuman(line)
+      const text = line.fiber.getRef(LogFormat) === "json" ? formatJson(line) : formatHuman(line, paint)
       write(`${text}\n`, !bufferedLevels.includes(line.logLevel))
     })
   ])
+}
 
 /** Milliseconds that a line waits for others, and the characters of waiting lines. */
 const maxDelay = 20

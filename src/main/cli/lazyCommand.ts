@@ -1,6 +1,7 @@
-import { Effect } from "effect"
+import { Effect, Record } from "effect"
 import { Command } from "effect/cli"
-import { DeclaredRules, describeRules, type FlagRule, warnOfFlagsWithoutEffect } from "./flags/flagRules.ts"
+import { DeclaredRules, describeRules, flagNames, type FlagRule, warnOfFlagsWithoutEffect } from "./flags/flagRules.ts"
+import { FlagGroups } from "./output/help.ts"
 import { warnOfLiteralSecrets } from "./flags/secretFlags.ts"
 import { type CommandError, toCommandFailed } from "../CommandFailed.ts"
 
@@ -9,6 +10,8 @@ type Infer<C extends Command.Command.Config> = Command.Command.Config.Infer<C>
 interface CommandDetails<Options, Name extends string> {
   readonly description: string
   readonly rules?: ReadonlyArray<FlagRule<Options, Name>>
+  /** Titles of the help, with their flags. The other flags come first. */
+  readonly groups?: { readonly [title: string]: ReadonlyArray<Name> }
   /** What command lines do, for the help. */
   readonly examples?: { readonly [commandLine: string]: string }
 }
@@ -20,7 +23,7 @@ export const makeLazyCommand =
     name: Name,
     config: C,
     load: () => Promise<(options: Shared & Infer<C>) => Effect.Effect<void, E, R>>,
-    { description, examples = {}, rules = [] }: CommandDetails<Shared & Infer<C>, keyof C & string>
+    { description, examples = {}, groups = {}, rules = [] }: CommandDetails<Shared & Infer<C>, keyof C & string>
   ) =>
     Command.make(name, describeRules(config, rules), (own) =>
       Effect.gen(function* () {
@@ -32,6 +35,10 @@ export const makeLazyCommand =
       }).pipe(Effect.scoped, Effect.mapError(toCommandFailed))
     ).pipe(
       Command.annotate(DeclaredRules, { config, rules }),
+      Command.annotate(
+        FlagGroups,
+        Record.map(groups, (names) => names.flatMap((name) => flagNames(config[name])))
+      ),
       Command.withDescription(description),
       Command.withExamples(Object.entries(examples).map(([command, what]) => ({ command, description: what })))
     )

@@ -9,7 +9,7 @@ import { hangup } from "../config/hangup.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { CommandLine } from "./flags/flagRules.ts"
 import { renameFormerFlags } from "./flags/setting.ts"
-import { printHelp, reportFailure, reportUsageErrors, wantsJson } from "./output/print.ts"
+import { helpLayer, printHelp, reportFailure, reportUsageErrors, wantsJson } from "./output/print.ts"
 import { rootCommand } from "./root.ts"
 import { definedOnly } from "../../domain/objects.ts"
 
@@ -100,7 +100,9 @@ expandedArguments.pipe(
   Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),
   Effect.tapCause(reportDefect),
   Effect.provide(
-    Layer.mergeAll(TerminalLog.layer, presenterLayer, dotEnvLayer).pipe(Layer.provideMerge(NodeServices.layer))
+    Layer.mergeAll(TerminalLog.layer, presenterLayer, helpLayer, dotEnvLayer).pipe(
+      Layer.provideMerge(NodeServices.layer)
+    )
   ),
   NodeRuntime.runMain({ teardown: exitAfterFlush, disableErrorReporting: true })
 )

@@ -24,6 +24,13 @@ export const describeFlag = (param: unknown, isList = false): FlagDescription | 
   return { name: String(name), help, isBoolean, isList, variable: variableInHelp(help) }
 }
 
+/** The names of the flags of a part of a command's configuration. */
+export const flagNames = (part: unknown): ReadonlyArray<string> => {
+  const flag = describeFlag(part)
+  if (flag !== undefined) return [flag.name]
+  return Predicate.isObject(part) ? Object.values(part).flatMap(flagNames) : []
+}
+
 /** The words of the command line, also those that a file of flags adds. */
 export const CommandLine = Context.Reference<ReadonlyArray<string>>("a2c-smcp/main/cli/flags/CommandLine", {
   defaultValue: () => process.argv.slice(2)

@@ -1,9 +1,22 @@
 import { Console, Effect } from "effect"
+import { CliOutput } from "effect/cli"
+import { makePaint } from "../../../adapters/log/colours.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed } from "../../CommandFailed.ts"
 import { formatJson, formatToolResult } from "./format.ts"
+import { formatHelp } from "./help.ts"
+
+/** A line that is wider is harder to read, also on a wide terminal. */
+const maxTextColumns = 120
+const minColumns = 20
+
+/** The columns of stdout: those of its terminal, else of `COLUMNS`, else 80. */
+const outputColumns = (): number => {
+  const columns = process.stdout.columns || Number(process.env["COLUMNS"]) || 80
+  return Math.max(minColumns, Math.min(columns, maxTextColumns))
+}
 
 /** How a command prints its result: as text, as JSON, or as text without escapes. */
 export interface OutputOptions {
@@ -25,7 +38,7 @@ export const printError = (text: string): Effect.Effect<void> => Console.error(e
 
 /** Prints the reason of a failure to stderr. Each line begins like the first, so no line looks like other output. */
 export const printFailure = (message: string): Effect.Effect<void> =>
-  Console.error(escapeLinesForTerminal(message).replaceAll(/^/gm, "a2c: "))
+  Console.error(escapeLinesForTerminal(message).replaceAll(/^/gm, makePaint(process.stderr)("red", "a2c:") + " "))
 
 /** Prints what a command waits for to stderr, in one line. */
 export const printProgress = (message: string): Effect.Effect<void> =>
@@ -73,6 +86,12 @@ export const printToolResult = Effect.fnUntraced(function* (
   if (options.json || !result.isError) yield* printResult(options, value, text)
   if (result.isError)
     return yield* new CommandFailed({ message: text || "The tool failed", exitCode: 2, code: "tool_failed" })
+})
+
+/** Formats help for the width and the colours of stdout. */
+export const helpLayer = CliOutput.layer({
+  ...CliOutput.defaultFormatter(),
+  formatHelpDoc: (doc) => formatHelp(doc, outputColumns(), makePaint(process.stdout))
 })
 
 /** Runs an effect that prints help. Colours stay, and quoted words of the command line are escaped. */

@@ -41,6 +41,27 @@ export const serverCommand = lazyCommand(
   async () => (await import("./runServerCommand.ts")).runServerCommand,
   {
     description: "Run a Server: it connects Agents and Computers by offices",
+    groups: {
+      access: [
+        "apiKeys",
+        "jwtSecretFile",
+        "jwtPublicKey",
+        "jwtJwks",
+        "jwtIssuer",
+        "jwtAudience",
+        "jwtRights",
+        "jwtOffices",
+        "jwtNames",
+        "insecure",
+        "allowedOrigins"
+      ],
+      encryption: ["tlsCert", "tlsKey"],
+      "office page": ["page", "pageBodies", "appOrigin", "appPort"],
+      "audit log": ["audit", "auditMaxBytes", "auditKeep"],
+      "several Servers": ["redis", "redisPrefix", "nodeAddress"],
+      protocol: ["lines", "requireRole", "validate", "engine", "paths", "pingInterval", "pingTimeout"],
+      limits: ["maxMessageBytes", "limits"]
+    },
     rules: [
       { flags: ["redisPrefix"], rule: "only with --redis", isMet: ({ redis }) => redis !== undefined },
       { flags: ["appPort", "appOrigin"], rule: "not with --no-page", isMet: ({ page }) => page },
