@@ -171,6 +171,7 @@ describe("output", () => {
     "main/cli/TerminalIO.ts",
     "main/cli/a2c.ts",
     "main/cli/output/print.ts",
+    "main/cli/output/screen.ts",
     "main/cli/run.ts",
     // The program of an MCP server that does not start.
     "main/demo/demoConfigs.ts"

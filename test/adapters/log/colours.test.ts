@@ -1,5 +1,6 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import { makePaint } from "../../../src/adapters/log/colours.ts"
+import { stripAnsi } from "../../../src/domain/text/escapeForTerminal.ts"
 
 const terminal = { isTTY: true }
 const pipe = {}
@@ -8,7 +9,7 @@ const isPainted = (stream: { readonly isTTY?: boolean }, variables: Readonly<Rec
   for (const name of ["NO_COLOR", "FORCE_COLOR", "TERM"]) vi.stubEnv(name, variables[name])
   const text = makePaint(stream)("red", "a2c:")
   vi.unstubAllEnvs()
-  assert.strictEqual(text.replaceAll(/\u001b\[\d+m/g, ""), "a2c:")
+  assert.strictEqual(stripAnsi(text), "a2c:")
   return text !== "a2c:"
 }
 

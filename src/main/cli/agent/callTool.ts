@@ -21,7 +21,7 @@ import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { convertArguments, readArguments } from "../arguments/argumentSource.ts"
 import { failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
-import { formatColumns } from "../output/format.ts"
+import { formatColumns, formatFields } from "../output/format.ts"
 import { printLine, printProgress, printResult, printToolResult } from "../output/print.ts"
 import { serverPageUrl } from "../server/serverPage.ts"
 import { HasOwnConnection, type SharedIdentity, shareWithCommands } from "../office/officeShare.ts"
@@ -76,7 +76,7 @@ const formatTool = ({ computer, tool }: FoundTool, { office }: OptionsOf<"tool">
   const results = returnSchema === null ? [] : describeParameters(returnSchema)
   const example = ["a2c", "agent", "--office", office, "call", name, ...exampleArguments(paramsSchema)]
   return [
-    formatColumns([["name", name], ["computer", computer], ...(title === "" ? [] : [["title", title]])]),
+    formatFields([["name", name], ["computer", computer], ...(title === "" ? [] : [["title", title]])]),
     ...(description === "" ? [] : [description.trim()]),
     parameters.length === 0
       ? "no parameters"

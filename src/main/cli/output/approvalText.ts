@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import type { ApprovalView } from "../../../domain/approvals/ApprovalView.ts"
 import { type DiffPart, diffLines, groupDiff } from "../../../domain/approvals/diffLines.ts"
-import { formatColumns } from "./format.ts"
+import { formatFields } from "./format.ts"
 
 /** How long an approval stays open. */
 export const formatTimeLeft = (expiresIn: number): string =>
@@ -32,7 +32,7 @@ const formatQuestion = (input: NonNullable<ApprovalView["input"]>): string => {
   const message = `message:\n${indent(input.message)}`
   if (input.mode === "url") {
     const { host, href } = URL.canParse(input.url) ? new URL(input.url) : { host: "unknown", href: input.url }
-    return `${message}\n${formatColumns([["host", host]])}\npage:\n${href}`
+    return `${message}\n${formatFields([["host", host]])}\npage:\n${href}`
   }
   return `${message}\nform:\n${indent(JSON.stringify(input.schema ?? {}, null, 2))}`
 }
@@ -43,7 +43,7 @@ const formatQuestion = (input: NonNullable<ApprovalView["input"]>): string => {
  */
 export const formatApproval = (approval: ApprovalView): string => {
   const { askedBy, change, computer, expiresIn, id, input, reason, requester, server, tool } = approval
-  const rows = formatColumns([
+  const rows = formatFields([
     ["id", id],
     ["tool", tool],
     ["MCP server", server],

@@ -27,4 +27,40 @@ export const wrapWords = (
 
 /** Breaks a text of one paragraph between words. */
 export const wrapText = (text: string, columns: number): ReadonlyArray<string> =>
-  text.trim() === "" ? [] : wrapWords(text.trim().split(/\s+/), { columns })
+  text === "" ? [] : wrapWords(text.split(" "), { columns })
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" })
+
+export const padText = (text: string, columns: number): string =>
+  text + " ".repeat(Math.max(0, columns - CliOutput.displayWidth(text)))
+
+/** Pads a text to these columns, or cuts it and ends it with an ellipsis. */
+export const fitText = (text: string, columns: number): string => {
+  if (CliOutput.displayWidth(text) <= columns) return padText(text, columns)
+  let kept = ""
+  for (const { segment } of segmenter.segment(text)) {
+    if (CliOutput.displayWidth(`${kept}${segment}…`) > columns) break
+    kept += segment
+  }
+  return padText(`${kept}…`, columns)
+}
+
+/** The columns to which a description is cut before other columns are. */
+const minDescriptionColumns = 16
+const minCellColumns = 4
+
+/**
+ * Fits columns that are two spaces apart into a line. The last one, which has descriptions, gives way first, and then always
+ * the widest.
+ */
+export const fitWidths = (widths: ReadonlyArray<number>, columns: number): ReadonlyArray<number> => {
+  const fitted = [...widths]
+  const last = fitted.length - 1
+  let excess = fitted.reduce((sum, width) => sum + width + 2, -2) - columns
+  for (; excess > 0; excess--) {
+    const widest = (fitted[last] ?? 0) > minDescriptionColumns ? last : fitted.indexOf(Math.max(...fitted))
+    if ((fitted[widest] ?? 0) <= minCellColumns) break
+    fitted[widest] = (fitted[widest] ?? 0) - 1
+  }
+  return fitted
+}

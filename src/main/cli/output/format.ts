@@ -1,3 +1,4 @@
+import { CliOutput } from "effect/cli"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { type JsonObject, objectsIn, stringOrEmpty } from "../../../domain/json.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
@@ -5,6 +6,8 @@ import type { ContentBlock, ToolResult } from "../../../domain/model/ToolResult.
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 import { formatOutcome } from "../../../domain/policy/Rule.ts"
 import { messagesIn, type PromptMessage } from "../../../domain/page/prompts.ts"
+import { fitText, fitWidths, padText, wrapText } from "./columns.ts"
+import { tableColumns } from "./screen.ts"
 
 /** In characters; a cell quotes the start of a longer text. */
 const maxCellLength = 1000
@@ -15,21 +18,48 @@ const maxColumnWidth = 64
 const formatCell = (text: string): string =>
   escapeForTerminal(text.length > maxCellLength ? `${text.slice(0, maxCellLength)}…` : text)
 
-/** Aligns rows in columns, two spaces apart. Every cell is escaped, and stays in its line. Gives `none` without rows. */
-export const formatColumns = (cells: ReadonlyArray<ReadonlyArray<string>>, none = ""): string => {
+/**
+ * Aligns rows in columns, two spaces apart, cut to the width of the terminal. Every cell is escaped, and stays in its line. Gives
+ * `none` without rows.
+ */
+export const formatColumns = (
+  cells: ReadonlyArray<ReadonlyArray<string>>,
+  none = "",
+  columns = tableColumns()
+): string => {
   if (cells.length === 0) return none
   const rows = cells.map((row) => row.map(formatCell))
+  const [maxWidth, pad] = Number.isFinite(columns) ? [columns, fitText] : [maxColumnWidth, padText]
   const widths = rows.reduce<ReadonlyArray<number>>(
-    (sizes, row) => row.map((cell, index) => Math.max(sizes[index] ?? 0, Math.min(cell.length, maxColumnWidth))),
+    (sizes, row) =>
+      row.map((cell, index) => Math.max(sizes[index] ?? 0, Math.min(CliOutput.displayWidth(cell), maxWidth))),
     []
   )
+  const fitted = fitWidths(widths, columns)
   return rows
     .map((row) =>
       row
-        .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index] ?? 0)))
+        .map((cell, index) => pad(cell, fitted[index] ?? 0))
         .join("  ")
         .trimEnd()
     )
+    .join("\n")
+}
+
+/** Columns of values below which their names stand on lines before them. */
+const minValueColumns = 20
+
+/** Formats names and values, escaped. The words of a value stay to the right of the names, or below on a narrow terminal. */
+export const formatFields = (fields: ReadonlyArray<ReadonlyArray<string>>, columns = tableColumns()): string => {
+  const nameWidth = Math.max(...fields.map(([name = ""]) => CliOutput.displayWidth(name))) + 2
+  const isNarrow = columns - nameWidth < minValueColumns
+  const margin = isNarrow ? 4 : nameWidth
+  return fields
+    .flatMap(([name = "", value = ""]) => {
+      const lines = wrapText(formatCell(value), columns - margin).map((line) => " ".repeat(margin) + line)
+      const [first = "", ...rest] = lines
+      return isNarrow ? [name, ...lines] : [`${padText(name, margin)}${first.slice(margin)}`.trimEnd(), ...rest]
+    })
     .join("\n")
 }
 

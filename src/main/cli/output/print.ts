@@ -7,16 +7,7 @@ import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed } from "../../CommandFailed.ts"
 import { formatJson, formatToolResult } from "./format.ts"
 import { formatHelp } from "./help.ts"
-
-/** A line that is wider is harder to read, also on a wide terminal. */
-const maxTextColumns = 120
-const minColumns = 20
-
-/** The columns of stdout: those of its terminal, else of `COLUMNS`, else 80. */
-const outputColumns = (): number => {
-  const columns = process.stdout.columns || Number(process.env["COLUMNS"]) || 80
-  return Math.max(minColumns, Math.min(columns, maxTextColumns))
-}
+import { textColumns } from "./screen.ts"
 
 /** How a command prints its result: as text, as JSON, or as text without escapes. */
 export interface OutputOptions {
@@ -91,7 +82,7 @@ export const printToolResult = Effect.fnUntraced(function* (
 /** Formats help for the width and the colours of stdout. */
 export const helpLayer = CliOutput.layer({
   ...CliOutput.defaultFormatter(),
-  formatHelpDoc: (doc) => formatHelp(doc, outputColumns(), makePaint(process.stdout))
+  formatHelpDoc: (doc) => formatHelp(doc, textColumns(), makePaint(process.stdout))
 })
 
 /** Runs an effect that prints help. Colours stay, and quoted words of the command line are escaped. */

@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import type { Completions } from "../../../adapters/terminal/LineReader.ts"
-import { formatColumns } from "../output/format.ts"
+import { formatFields } from "../output/format.ts"
 import { type CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { approvalCommands } from "./approvalCommands.ts"
 import { inputCommands } from "./inputCommands.ts"
@@ -64,7 +64,7 @@ const replCommands: ReadonlyArray<ReplCommand> = [
       const wanted = words.join(" ")
       const found = replCommands.filter(({ name }) => words.every((word, at) => name.split(" ")[at] === word))
       if (found.length === 0) return yield* failCommand(unknownCommandMessage(wanted))
-      return formatColumns(found.map((command) => [usage(command), command.help]))
+      return formatFields(found.map((command) => [usage(command), command.help]))
     }),
     complete: (words) => Effect.sync(() => nameWordsAt(replCommands.filter(hasNamePrefix(words)), words.length))
   },

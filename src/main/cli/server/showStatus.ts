@@ -3,7 +3,7 @@ import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
-import { formatColumns, truncateLine } from "../output/format.ts"
+import { formatColumns, formatFields, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, reportFailure } from "../output/print.ts"
 import type { HealthCommandOptions, StatusCommandOptions } from "./flags.ts"
 import type { PlainResponse } from "../../../adapters/socketio/client/nodeAgent.ts"
@@ -151,7 +151,7 @@ const formatSummary = (report: StatusReport): string => {
     formatQuantity(computers, "computer"),
     ...(otherLines === undefined ? [] : [`also in use on ${otherLines.join(", ")}`])
   ])
-  return [formatColumns(rows), formatColumns(list ?? [])].filter(Boolean).join("\n\n")
+  return [formatFields(rows), formatColumns(list ?? [])].filter(Boolean).join("\n\n")
 }
 
 const formatLine = (now: number, report: StatusReport): string => {
