@@ -10,6 +10,7 @@ import { CommandFailed } from "../CommandFailed.ts"
 import { CommandLine } from "./flags/flagRules.ts"
 import { renameFormerFlags } from "./flags/setting.ts"
 import { helpLayer, printHelp, reportFailure, reportUsageErrors, wantsJson } from "./output/print.ts"
+import { explainUnknownSubcommand, explainUsageErrors } from "./output/usageErrors.ts"
 import { rootCommand } from "./root.ts"
 import { definedOnly } from "../../domain/objects.ts"
 
@@ -30,9 +31,13 @@ const dotEnvLayer = ConfigProvider.layerAdd(
 const stdoutErrorMessage = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
   failure === null || failure === undefined || failure.code === "EPIPE" ? undefined : failure.message
 
+/** The help was requested of a subcommand that does not exist, which the library does not take for an error. */
+let isMisused = false
+
 /** Exits as soon as stdout is flushed; idle HTTP connections would keep the process running for seconds. */
 const exitAfterFlush: Runtime.Teardown = (exit) =>
-  Runtime.defaultTeardown(exit, (code) => {
+  Runtime.defaultTeardown(exit, (exitCode) => {
+    const code = exitCode === 0 && isMisused ? 1 : exitCode
     const { stderr, stdout } = process
     stdout.on("error", () => undefined)
     stdout.write("", (failure) => {
@@ -67,14 +72,17 @@ const json = wantsJson(args)
 
 /** Prints the errors of an invalid command line to stderr, not its help: the error would scroll away. */
 const presenterLayer = CliOutput.layerPresenter({
-  present: (event) =>
-    event._tag === "InvalidInvocation"
-      ? reportUsageErrors(
-          event.errors.map((error) => explainInvalidVariable(error).message),
-          event.commandPath,
-          json
-        )
-      : printHelp(CliOutput.defaultPresenter.present(event))
+  present: (event) => {
+    if (event._tag === "Version") return CliOutput.defaultPresenter.present(event)
+    const usage = { ...event, args }
+    const problems =
+      event._tag === "Help"
+        ? [explainUnknownSubcommand(usage) ?? []].flat()
+        : explainUsageErrors(event.errors.map(explainInvalidVariable), usage, process.env)
+    if (problems.length === 0) return printHelp(CliOutput.defaultPresenter.present(event))
+    isMisused = true
+    return reportUsageErrors(problems, event.commandPath, json)
+  }
 })
 
 /** Logs a failure without an output of another kind: a defect. */

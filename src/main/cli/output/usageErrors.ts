@@ -1,0 +1,89 @@
+import { Option } from "effect"
+import type { CliError, HelpDoc } from "effect/cli"
+import { didYouMean } from "../../config/didYouMean.ts"
+import { variableInHelp } from "../flags/setting.ts"
+
+/** What is wrong with a command line, and what it shows of its command. */
+export interface Usage {
+  readonly args: ReadonlyArray<string>
+  readonly commandPath: ReadonlyArray<string>
+  readonly helpDoc: HelpDoc.HelpDoc
+}
+
+const flagsOf = ({ flags, globalFlags = [], inheritedFlags = [] }: HelpDoc.HelpDoc): ReadonlyArray<HelpDoc.FlagDoc> => [
+  ...flags,
+  ...inheritedFlags,
+  ...globalFlags
+]
+
+/** The words of a command line behind the names of its command that are neither flags nor their values. */
+const operandsOf = ({ args, commandPath, helpDoc }: Usage): ReadonlyArray<string> => {
+  const withValue = new Set(
+    flagsOf(helpDoc).flatMap(({ aliases, name, type }) => (type === "boolean" ? [] : [`--${name}`, ...aliases]))
+  )
+  const end = args.indexOf("--")
+  const words = end < 0 ? args : args.slice(0, end)
+  const operands = words.filter((word, index) => !word.startsWith("-") && !withValue.has(words[index - 1] ?? ""))
+  return [...operands, ...(end < 0 ? [] : args.slice(end + 1))].slice(commandPath.length - 1)
+}
+
+/** The required flags and arguments that a command line and the environment leave out. */
+const missingParts = (usage: Usage, environment: NodeJS.ProcessEnv): ReadonlyArray<string> => {
+  const { args, helpDoc } = usage
+  const isGiven = ({ aliases, description, name }: HelpDoc.FlagDoc): boolean =>
+    environment[variableInHelp(Option.getOrElse(description, () => "")) ?? ""] !== undefined ||
+    args.some((word) => [`--${name}`, ...aliases].includes(word.split("=", 1)[0] ?? ""))
+  return [
+    ...flagsOf(helpDoc).flatMap((flag) => (flag.required && !isGiven(flag) ? [`--${flag.name}`] : [])),
+    ...(helpDoc.args ?? [])
+      .filter(({ required }) => required)
+      .slice(operandsOf(usage).length)
+      .map(({ name }) => `<${name}>`)
+  ]
+}
+
+const unknownFlag = (option: string, { commandPath, helpDoc }: Usage): string => {
+  const names = flagsOf(helpDoc).map(({ name }) => `--${name}`)
+  return names.includes(option)
+    ? `${option} belongs behind '${commandPath.join(" ")}'`
+    : `Unknown flag ${option}${didYouMean(option, names)}`
+}
+
+const unknownSubcommand = (word: string, { commandPath, helpDoc }: Usage): string => {
+  const names = (helpDoc.subcommands ?? []).flatMap(({ commands }) => commands.map(({ name }) => name))
+  return `'${commandPath.join(" ")}' has no subcommand '${word}'${didYouMean(word, names)}`
+}
+
+/** The message about a word at the place of a subcommand; `undefined` without one. */
+export const explainUnknownSubcommand = (usage: Usage): string | undefined => {
+  const [word] = operandsOf(usage)
+  return word === undefined || (usage.helpDoc.subcommands ?? []).length === 0
+    ? undefined
+    : unknownSubcommand(word, usage)
+}
+
+/** Explains the errors of a command line: all missing parts at once, and names that are similar to unknown ones. */
+export const explainUsageErrors = (
+  errors: ReadonlyArray<CliError.NonShowHelpErrors>,
+  usage: Usage,
+  environment: NodeJS.ProcessEnv
+): ReadonlyArray<string> => {
+  const unknownFlags = errors.filter(({ _tag }) => _tag === "UnrecognizedOption")
+  // The value of an unknown flag looks like a subcommand or an argument.
+  const relevant = unknownFlags.length > 0 ? unknownFlags : errors
+  return relevant.map((error) => {
+    switch (error._tag) {
+      case "UnrecognizedOption":
+        return unknownFlag(error.option, usage)
+      case "UnknownSubcommand":
+        return unknownSubcommand(error.subcommand, usage)
+      case "MissingArgument":
+      case "MissingOption": {
+        const missing = missingParts(usage, environment)
+        return missing.length === 0 ? error.message : `Missing ${missing.join(", ")}`
+      }
+      default:
+        return error.message
+    }
+  })
+}
