@@ -72,18 +72,10 @@ export const explainUsageErrors = (
   // The value of an unknown flag looks like a subcommand or an argument.
   const relevant = unknownFlags.length > 0 ? unknownFlags : errors
   return relevant.map((error) => {
-    switch (error._tag) {
-      case "UnrecognizedOption":
-        return unknownFlag(error.option, usage)
-      case "UnknownSubcommand":
-        return unknownSubcommand(error.subcommand, usage)
-      case "MissingArgument":
-      case "MissingOption": {
-        const missing = missingParts(usage, environment)
-        return missing.length === 0 ? error.message : `Missing ${missing.join(", ")}`
-      }
-      default:
-        return error.message
-    }
+    if (error._tag === "UnrecognizedOption") return unknownFlag(error.option, usage)
+    if (error._tag === "UnknownSubcommand") return unknownSubcommand(error.subcommand, usage)
+    const isMissing = error._tag === "MissingArgument" || error._tag === "MissingOption"
+    const missing = isMissing ? missingParts(usage, environment) : []
+    return missing.length === 0 ? error.message : `Missing ${missing.join(", ")}`
   })
 }
