@@ -3,6 +3,7 @@ import { isJsonObject } from "../../domain/json.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { type Colour, makePaint } from "./colours.ts"
 import { redact, redactText } from "./redact.ts"
+import { statusLine } from "./statusLine.ts"
 
 /** Format of a log line: text for people, or a JSON object for programs. */
 export type LogFormat = "human" | "json"
@@ -127,8 +128,11 @@ const isCollectingUseful = (): boolean =>
  */
 export const layer: Layer.Layer<never> = Layer.unwrap(
   Effect.suspend(() => {
-    // oxlint-disable-next-line no-console -- the only output that browsers also have
-    const write = (lines: string) => console.error(lines.slice(0, -1))
+    const write = (lines: string) => {
+      statusLine.clear()
+      // oxlint-disable-next-line no-console -- the only output that browsers also have
+      console.error(lines.slice(0, -1))
+    }
     if (!isCollectingUseful()) return Effect.succeed(layerTo(write))
     const collector = Effect.acquireRelease(
       Effect.sync(() => collectLines(write)),

@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream"
 import { isatty } from "node:tty"
 import { Effect, Option, Semaphore } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
+import { statusLine } from "../log/statusLine.ts"
 import type { LineReader } from "./LineReader.ts"
 import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
 
@@ -80,6 +81,7 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
           if (isClosed) return
           isClosed = true
           printAboveQuestion = undefined
+          statusLine.release()
           // Closes the reader first, since the next question may open at once.
           reader.close()
           resume(Effect.succeed(entry))
@@ -94,6 +96,7 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
           else reader.prompt(true)
         }
         let shown = contextLines()
+        statusLine.hold()
         printAboveQuestion = (lines) => {
           const rows = hidden ? 0 : reader.getCursorPos().rows
           clearRowsAbove(output, rows + shown.length)
@@ -117,6 +120,7 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
 
     const readLine = Effect.fnUntraced(function* (options: LineOptions) {
       const contextLines = makeContextLines(options.context, output)
+      statusLine.hold()
       yield* write(joinLines(contextLines()))
       const early = options.discardTypeahead === true ? yield* discardTypedAhead(contextLines) : Option.none()
       const entry = Option.isSome(early) ? early.value : yield* readEntry(options, contextLines)
@@ -126,8 +130,11 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
       return entry._tag === "Line" ? Option.some(entry.text) : Option.none()
     })
 
-    const printAbove: Dialogue["printAbove"] = (lines) =>
-      printAboveQuestion === undefined ? void output.write(lines) : printAboveQuestion(lines)
+    const printAbove: Dialogue["printAbove"] = (lines) => {
+      if (printAboveQuestion !== undefined) return printAboveQuestion(lines)
+      statusLine.clear()
+      output.write(lines)
+    }
     return makeDialogue({ readLine }, (text) => write(`\n${text}\n`), printAbove)
   })
 

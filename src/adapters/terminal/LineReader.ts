@@ -2,6 +2,7 @@ import { createInterface, type Interface } from "node:readline"
 import { Writable } from "node:stream"
 import { Effect, FiberSet, Latch, Option, Semaphore } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
+import { statusLine } from "../log/statusLine.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { type LineHistory, maxHistoryLines } from "./LineHistory.ts"
 import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
@@ -229,6 +230,7 @@ class TerminalLines {
 
   /** Writes instead of the current line and redraws that line below. */
   printAbove(write: () => void): void {
+    statusLine.clear()
     const { output } = this.#streams
     const read = this.#pendingRead
     if (!this.isTerminal || this.#isClosed || (read === undefined && this.#lines.line === "")) return write()

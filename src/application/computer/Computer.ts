@@ -2,6 +2,7 @@ import { Context, Deferred, Effect, Layer, type Scope, Semaphore, type Stream } 
 import type { Setup } from "../../domain/config/Setup.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../domain/approvals/Approval.ts"
 import type { Grant } from "../../domain/approvals/standingApprovals.ts"
+import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import type { ProtocolError } from "../../domain/model/ProtocolError.ts"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -55,8 +56,11 @@ interface ComputerShape extends Omit<ServerCommands, "setNaming"> {
   readonly history: Effect.Effect<ReadonlyArray<ToolCallRecord>>
   /** The current configuration, with unresolved placeholders. */
   readonly setup: Effect.Effect<Setup>
-  /** Calls a tool for the Computer's owner, or for the `requester` of the call. */
-  readonly callTool: (call: LocalCall) => Effect.Effect<ToolResult>
+  /** Calls a tool for the Computer's owner, or for the `requester` of the call. `onStatus` receives its progress. */
+  readonly callTool: (
+    call: LocalCall,
+    onStatus?: (status: CallStatus) => Effect.Effect<void>
+  ) => Effect.Effect<ToolResult>
   /** The calls that wait for an approval, and open questions, now, the oldest one first, then with every change. */
   readonly approvals: Stream.Stream<ReadonlyArray<Approval>>
   /**
@@ -178,7 +182,7 @@ const make = Effect.fnUntraced(function* (
     start: (server) => withRedactedLogs(servers.start(server)),
     stop: (server) => withRedactedLogs(servers.stop(server)),
     restart: (server) => withRedactedLogs(servers.restart(server)),
-    callTool: (call) => withRedactedLogs(calls.callLocally(call)),
+    callTool: (call, onStatus) => withRedactedLogs(calls.callLocally(call, onStatus)),
     approvals: approvals.changes,
     decideApproval: (id, answer, by = "owner") =>
       withRedactedLogs(approvals.decide(id, answer, { _tag: "owner", name: by })),

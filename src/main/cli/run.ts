@@ -9,7 +9,14 @@ import { hangup } from "../config/hangup.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { CommandLine } from "./flags/flagRules.ts"
 import { renameFormerFlags } from "./flags/setting.ts"
-import { helpLayer, printHelp, reportFailure, reportUsageErrors, wantsJson } from "./output/print.ts"
+import {
+  clearingStatusLine,
+  helpLayer,
+  printHelp,
+  reportFailure,
+  reportUsageErrors,
+  wantsJson
+} from "./output/print.ts"
 import { explainUnknownSubcommand, explainUsageErrors } from "./output/usageErrors.ts"
 import { rootCommand } from "./root.ts"
 import { definedOnly } from "../../domain/objects.ts"
@@ -107,6 +114,7 @@ expandedArguments.pipe(
   Effect.raceFirst(stdoutClosed),
   Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),
   Effect.tapCause(reportDefect),
+  clearingStatusLine,
   Effect.provide(
     Layer.mergeAll(TerminalLog.layer, presenterLayer, helpLayer, dotEnvLayer).pipe(
       Layer.provideMerge(NodeServices.layer)

@@ -12,6 +12,7 @@ import { answerOr } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import { type CallReporter, type ReceivedCall, endOf, silentReporter, startCall } from "./Call.ts"
 import { type ConsentParts, makeCallConsent, makeDecisionAudit } from "./CallConsent.ts"
 import { makeCallElicitations } from "./CallElicitations.ts"
@@ -192,10 +193,14 @@ export const makeToolCalls = Effect.fnUntraced(function* ({
     /** Executes a call of an Agent. A repeated request shares the result of the first one (spec §6.2). */
     call: (request: ToolCallRequest, caller: OfficeCaller) =>
       run(request, caller, execute({ ...request, caller, reporter }, Duration.seconds(request.timeout))),
-    callLocally: ({ params, requester, responder, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
+    callLocally: (
+      { params, requester, responder, timeout = defaultTimeout, tool: toolName }: LocalCall,
+      onStatus: (status: CallStatus) => Effect.Effect<void> = () => Effect.void
+    ) =>
       Effect.flatMap(makeRequestId, (reqId) => {
+        const reporter: CallReporter = { ...silentReporter, report: ({ status }) => onStatus(status) }
         const caller: Caller = requester === undefined ? { _tag: "Owner" } : { _tag: "Local", name: requester }
-        return execute({ caller, params, reporter: silentReporter, reqId, toolName }, timeout, responder)
+        return execute({ caller, params, reporter, reqId, toolName }, timeout, responder)
       }),
     explain: consent.explain,
     cancel,

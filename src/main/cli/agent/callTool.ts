@@ -9,7 +9,7 @@ import {
   unknownToolsIn
 } from "../../../application/agent/OfficeView.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
-import { type CallStatus, formatDecided, formatServerNames } from "../../../domain/model/CallStatus.ts"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import type { InputRequest } from "../../../domain/model/InputRequest.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import { describeParameters, exampleArguments } from "../../../domain/schemas/describeSchema.ts"
@@ -21,6 +21,7 @@ import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { convertArguments, readArguments } from "../arguments/argumentSource.ts"
 import { failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
+import { makeCallProgress } from "../output/callProgress.ts"
 import { formatColumns, formatFields } from "../output/format.ts"
 import { printLine, printProgress, printResult, printToolResult } from "../output/print.ts"
 import { serverPageUrl } from "../server/serverPage.ts"
@@ -106,28 +107,6 @@ export const makeOnInput = Effect.gen(function* () {
 /** How long the connection stays open at most for other commands that use it. */
 const maxOthersWait = Duration.seconds(5)
 
-const formatSeconds = (seconds: number): string => Duration.format(Duration.seconds(seconds))
-
-const printStatus = (status: CallStatus): Effect.Effect<void> => {
-  switch (status._tag) {
-    case "WaitingForConsent":
-      return printProgress(
-        status.approval === undefined
-          ? `waiting for consent at ${status.computer}`
-          : `waiting for ${status.approval.isQuestion === true ? "the answer to a question" : "an approval"} at ${status.computer}, for at most ${formatSeconds(status.approval.waitSeconds)}`
-      )
-    case "Decided":
-      return printProgress(`${formatDecided(status)}, at ${status.computer}`)
-    case "WaitingForServers":
-      return printProgress(`waiting for servers that start at ${status.computer}: ${formatServerNames(status.servers)}`)
-    case "Progressing": {
-      const { computer, message = "", progress, total } = status
-      const count = total === undefined ? String(progress) : `${progress} of ${total}`
-      return printProgress(`progress at ${computer}: ${count}${message === "" ? "" : `, ${message}`}`)
-    }
-  }
-}
-
 /**
  * Prints the statuses of a call, and shares the connection of the command from the first approval for which the call waits:
  * an approval takes time, and the same user may decide about it by another command.
@@ -135,6 +114,7 @@ const printStatus = (status: CallStatus): Effect.Effect<void> => {
 const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedIdentity) {
   const agent = yield* Agent
   const scope = yield* Effect.scope
+  const { onStatus: printStatus } = yield* makeCallProgress
   let canShare = yield* HasOwnConnection
   let othersDone: Effect.Effect<void> = Effect.void
   const share = shareWithCommands(identity).pipe(
@@ -169,11 +149,12 @@ const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedIdentity)
  */
 const prepareCall = Effect.fnUntraced(function* (
   arguments_: Effect.Success<ReturnType<typeof readArguments>>,
-  { computer: wanted, timeout: seconds, tool: name }: OptionsOf<"start">
+  { computer: wanted, timeout: seconds, tool: name }: OptionsOf<"start">,
+  onStatus: (status: CallStatus) => Effect.Effect<void>
 ) {
   if (arguments_._tag === "Whole") return { computer: wanted, params: arguments_.params }
   const search = { tool: name, computer: wanted, timeout: Duration.seconds(seconds), awaitsServers: true }
-  const { computer, tool } = yield* findTool({ ...search, onStatus: printStatus })
+  const { computer, tool } = yield* findTool({ ...search, onStatus })
   const converted = convertArguments(tool.paramsSchema, arguments_.given)
   const params = yield* requireSuccess(converted, (reason) => `The tool '${name}' ${reason}`)
   const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
@@ -187,9 +168,9 @@ export const callTool = Effect.fnUntraced(function* (options: OptionsOf<"call">)
   const { args, timeout, tool, words } = options
   const given = yield* readArguments(words, args)
   const call = Effect.gen(function* () {
-    const target = yield* prepareCall(given, options)
     const agent = yield* Agent
     const { onStatus, othersDone } = yield* shareWhileWaiting(options)
+    const target = yield* prepareCall(given, options, onStatus)
     const onInput = yield* makeOnInput
     const answers = onInput && { onInput: (request: InputRequest) => onInput(request, { tool }) }
     const result = yield* agent.callTool({ ...target, ...answers, tool, timeout, onStatus })
@@ -210,9 +191,10 @@ export const startTool = Effect.fnUntraced(function* (options: OptionsOf<"start"
   const { args, timeout, tool, words } = options
   const given = yield* readArguments(words, args)
   const start = Effect.gen(function* () {
-    const target = yield* prepareCall(given, options)
+    const { onStatus } = yield* makeCallProgress
+    const target = yield* prepareCall(given, options, onStatus)
     const { startTool: startTask } = yield* Agent
-    const task = yield* startTask({ ...target, tool, timeout, onStatus: printStatus })
+    const task = yield* startTask({ ...target, tool, timeout, onStatus })
     if (task.endsWithAgent) {
       yield* task.cancel
       return yield* failCommand(`Computer '${task.computer}' runs no calls beyond this command: use 'call'`)

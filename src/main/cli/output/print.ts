@@ -1,6 +1,7 @@
 import { Console, Effect } from "effect"
 import { CliOutput } from "effect/cli"
 import { makePaint } from "../../../adapters/log/colours.ts"
+import { statusLine } from "../../../adapters/log/statusLine.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
@@ -78,6 +79,20 @@ export const printToolResult = Effect.fnUntraced(function* (
   if (result.isError)
     return yield* new CommandFailed({ message: text || "The tool failed", exitCode: 2, code: "tool_failed" })
 })
+
+/** Runs an effect whose output clears the status line first. */
+export const clearingStatusLine = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Console.Console, (console) => {
+    const clearBefore =
+      (write: (...parts: ReadonlyArray<unknown>) => void) =>
+      (...parts: ReadonlyArray<unknown>) => {
+        statusLine.clear()
+        write(...parts)
+      }
+    const error = clearBefore((...parts) => console.error(...parts))
+    const log = clearBefore((...parts) => console.log(...parts))
+    return Effect.provideService(effect, Console.Console, { ...console, error, log })
+  })
 
 /** Formats help for the width and the colours of stdout. */
 export const helpLayer = CliOutput.layer({

@@ -11,3 +11,10 @@ export const textColumns = (): number => {
 /** The columns for tables on stdout: those of its terminal. Programs that read a pipe need whole cells. */
 export const tableColumns = (): number =>
   process.stdout.isTTY ? Math.max(minColumns, process.stdout.columns || 80) : Number.POSITIVE_INFINITY
+
+/** The terminal of stderr, for a line that is drawn again; `undefined` where it cannot be. */
+export const statusTerminal = () => {
+  const { stderr } = process
+  if (!stderr.isTTY || process.env["TERM"] === "dumb") return undefined
+  return { write: (text: string) => stderr.write(text), columns: Math.max(minColumns, (stderr.columns || 80) - 1) }
+}

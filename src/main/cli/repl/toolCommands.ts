@@ -5,6 +5,7 @@ import { Computer } from "../../../application/computer/Computer.ts"
 import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { isAppOnly } from "../../../domain/tools/appTools.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import { makeCallProgress } from "../output/callProgress.ts"
 import {
   formatColumns,
   formatExplanation,
@@ -140,10 +141,11 @@ export const toolCommands: ReadonlyArray<ReplCommand> = [
     help: "call a tool without consent; Ctrl-C cancels the call",
     run: Effect.fnUntraced(function* ([name = "", ...words]) {
       const params = yield* requireArguments(name, words)
-      const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params }))
+      const { onStatus } = yield* makeCallProgress
+      const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params }, onStatus))
       if (!result.isError) return formatToolResult(result)
       return yield* failCommand(formatToolResult(result) || "The tool failed")
-    }),
+    }, Effect.scoped),
     complete: completeArguments
   },
   {

@@ -7,10 +7,10 @@ import { packHostLayer } from "../../layers/packHostLayer.ts"
 import { type CallToolOptions, defaultFolder, type ListToolsOptions, type PackRuntimeOptions } from "./flags.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
+import { makeCallProgress } from "../output/callProgress.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { print, printError, printFailure, printJson, printToolResult } from "../output/print.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
-import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { readWholeArguments } from "../arguments/argumentSource.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
@@ -107,12 +107,10 @@ export const callPackTool = Effect.fnUntraced(function* (options: CallToolOption
       const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
       return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\n"))
     }
+    const { onProgress } = yield* makeCallProgress
     return yield* Effect.mapError(
       session.callTool(tool, params, {
-        onProgress: ({ message, progress, total }) =>
-          printError(
-            escapeForTerminal(`${progress}${total === undefined ? "" : `/${total}`} ${message ?? ""}`.trimEnd())
-          )
+        onProgress
       }),
       ({ message }) => new CommandFailed({ message: [message, ...problems].join("\n") })
     )
