@@ -28,6 +28,8 @@ export const StdioParameters = Schema.Struct({
   command: RenderedText.check(Schema.isNonEmpty()),
   args: Schema.Array(RenderedText),
   env: Schema.NullOr(Schema.Record(Schema.String, RenderedText)),
+  /** Names of variables, or their start with `*`, that the server inherits beside those that programs need. */
+  inherit: Schema.optionalKey(Schema.Array(RenderedText)),
   cwd: Schema.NullOr(RenderedText),
   encoding: RenderedText,
   encodingErrorHandler: Schema.Literals(["strict", "ignore", "replace"])
@@ -56,9 +58,17 @@ export const SseParameters = Schema.Struct({
 }).pipe(Schema.encodeKeys({ sseReadTimeout: "sse_read_timeout" }))
 export type SseParameters = typeof SseParameters.Type
 
-/** All parameters in wire order with their defaults; `undefined` marks a required one (spec §8.3). */
+/** All parameters in wire order with their defaults; `undefined` marks a required one, or one that may be missing (spec §8.3). */
 const parameterDefaults: { readonly [T in ServerType]: { readonly [field: string]: unknown } } = {
-  stdio: { command: undefined, args: [], env: null, cwd: null, encoding: "utf-8", encoding_error_handler: "strict" },
+  stdio: {
+    command: undefined,
+    args: [],
+    env: null,
+    inherit: undefined,
+    cwd: null,
+    encoding: "utf-8",
+    encoding_error_handler: "strict"
+  },
   streamable: { url: undefined, headers: null, timeout: "PT30S", sse_read_timeout: "PT300S", terminate_on_close: true },
   sse: { url: undefined, headers: null, timeout: 5, sse_read_timeout: 300 }
 }

@@ -6,22 +6,16 @@ import type { StdioParameters } from "../../../../domain/config/endpointParamete
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 import { missingProgramCode, spawnGuarded } from "../../../process/spawnGuarded.ts"
 import { sessionError } from "../../../../application/ports/McpSession.ts"
+import { inheritedVariables } from "./inheritedVariables.ts"
 
 export const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
 
-/** The environment variables that a server inherits: what it needs to run, and no secrets. */
-const inheritedNames = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR", "SystemRoot", "APPDATA"]
-
-const makeCommand = ({ args, command, cwd, env }: StdioParameters, environment: NodeJS.ProcessEnv) => {
-  const given = Object.fromEntries(
-    inheritedNames.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]]))
-  )
-  return ChildProcess.make(command, args, {
+const makeCommand = ({ args, command, cwd, env, inherit }: StdioParameters, environment: NodeJS.ProcessEnv) =>
+  ChildProcess.make(command, args, {
     ...(cwd !== null && cwd !== "" && { cwd }),
-    env: { ...given, ...env },
+    env: { ...inheritedVariables(environment, inherit), ...env },
     forceKillAfter: shutdownTimeouts.afterTerminate
   })
-}
 
 /** The exit code of the shell for a program that exists and cannot be started. */
 const notExecutableCode = 126

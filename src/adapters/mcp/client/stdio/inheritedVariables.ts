@@ -1,0 +1,32 @@
+/** What programs need to run, and to reach their packages through the proxy of a company. Most names are those of a system. */
+const inheritedNames = [
+  ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*"],
+  ["APPDATA", "COMPUTERNAME", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS"],
+  ["PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES*", "PROGRAMW6432", "SYSTEMDRIVE", "SYSTEMROOT"],
+  ["TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"],
+  ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "NODE_USE_*"],
+  ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"],
+  ["NPM_CONFIG_*", "PIP_*", "UV_*"]
+].flat()
+
+/** Names of secrets: a server gets them only by its own configuration. */
+const secretName = /auth|passw|secret|token|otp|credential/i
+
+const matches = (name: string, pattern: string): boolean =>
+  pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+
+/**
+ * The variables of this process that an MCP server inherits: what it needs to run, no secrets, and those of its configuration
+ * (`inherit`, a name or a start with `*`). Names have any case, as those of Windows and of npm.
+ */
+export const inheritedVariables = (
+  environment: NodeJS.ProcessEnv,
+  configured: ReadonlyArray<string> = []
+): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    Object.entries(environment).filter(([name]) => {
+      const upper = name.toUpperCase()
+      const isNeeded = !secretName.test(name) && inheritedNames.some((pattern) => matches(upper, pattern))
+      return isNeeded || configured.some((pattern) => matches(upper, pattern.toUpperCase()))
+    })
+  )
