@@ -8,7 +8,7 @@ import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
 import { type GatewayLimits, defaultGatewayLimits } from "../DeviceLimits.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeAuthThrottle } from "../../shared/AuthThrottle.ts"
-import { type BufferedConnection, type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
+import { closings, type DevicePeer, type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
 import {
   type Device,
   makeDeviceRegistry,
@@ -79,10 +79,10 @@ const make = Effect.fnUntraced(function* ({
     onFrame,
     authThrottle: makeAuthThrottle(),
     checkParams: yield* makeParamsCheck,
-    buffers: yield* makeBufferLimit<BufferedConnection>(limits.maxBufferedBytes, {
+    buffers: yield* makeBufferLimit<DevicePeer>(limits.maxBufferedBytes, {
       heldBytes: ({ link }) => link.bufferedBytes(),
       passedBytes: ({ link }) => link.passedBytes(),
-      close: ({ closeForBuffers }) => closeForBuffers()
+      close: ({ close }) => close(closings.buffers)
     })
   }
   // The listener owns the fibers of connections, so they do not inherit the context of this service.
