@@ -9,7 +9,7 @@ import type { JsonObject } from "../../../domain/json.ts"
 import { decodeUtf8Lossy } from "../../../domain/utf8.ts"
 import type { ByteLink } from "../../ports/ByteLink.ts"
 import type { BufferLimit } from "../../shared/BufferLimit.ts"
-import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
+import type { DeviceGatewayOptions } from "../DeviceGatewayOptions.ts"
 import type { GatewayLimits } from "../DeviceLimits.ts"
 import { type FrameLink, makeFrameLink } from "../FrameLink.ts"
 import type { AuthThrottle } from "../../shared/AuthThrottle.ts"
@@ -17,20 +17,10 @@ import type { ParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeDeviceCalls } from "./DeviceCalls.ts"
 import { type DeviceEntry, type DeviceRegistry, recordFault } from "./DeviceRegistry.ts"
 
-/** Handles frames other than MCP messages, such as the voice and text of a dialogue. */
-export type OnDeviceFrame = (
-  device: string,
-  frame: Frame,
-  reply: (frame: Frame) => Effect.Effect<void>
-) => Effect.Effect<void>
-
 /** Parts that all connections of a gateway share. */
-export interface GatewayContext {
+export interface GatewayContext extends Omit<DeviceGatewayOptions, "limits"> {
   readonly registry: DeviceRegistry
   readonly limits: GatewayLimits
-  readonly authenticate: AuthenticateDevice | "allowAll"
-  readonly acknowledgeRegistration: boolean
-  readonly onFrame: OnDeviceFrame | undefined
   readonly authThrottle: AuthThrottle
   readonly checkParams: ParamsCheck
   /** Limits the frames that devices have not read, or have sent in part. */
@@ -175,7 +165,7 @@ const onRegister = Effect.fnUntraced(function* (
     connection.hasRegistered = true
     yield* log("device registered", { device, services: services.size })
   }
-  if (connection.acknowledgeRegistration)
+  if (connection.acknowledgeRegistration === true)
     yield* Effect.ignore(connection.link.sendMcp(makeDeviceMessage.registered(services.size, reported)))
 })
 
