@@ -36,11 +36,7 @@ export const announcedModes = ({
   onInput === undefined || modes.length === 0 ? {} : { inputModes: modes }
 
 /** Runs a function of the host; a missing one, and a failure, give `otherwise`. */
-const runHook = <I, A>(
-  hook: ((input: I) => Effect.Effect<A, unknown>) | undefined,
-  input: I,
-  otherwise: A
-): Effect.Effect<A> =>
+const runHook = <I, A>(hook: ((input: I) => Effect.Effect<A, unknown>) | undefined, input: I, otherwise: A) =>
   answerOr(
     Effect.suspend(() => hook?.(input) ?? Effect.succeed(otherwise)),
     otherwise,

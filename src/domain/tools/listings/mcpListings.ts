@@ -264,10 +264,7 @@ export const repairListing = (
 }
 
 /** The tools of a Computer of any implementation without rounded integers, and those that had some. */
-export const toExactTools = (
-  computer: ComputerName,
-  tools: ReadonlyArray<Tool>
-): { readonly tools: ReadonlyArray<Tool>; readonly rounded: ReadonlyArray<RoundedItem> } => {
+export const toExactTools = (computer: ComputerName, tools: ReadonlyArray<Tool>) => {
   const rounded: Array<RoundedItem> = []
   const toExact = (tool: Tool): Tool => {
     const { meta, name, paramsSchema, returnSchema } = tool
