@@ -233,7 +233,7 @@ export const repairDescription = ({
 })
 
 /** An item of a list with integers that its parser may have rounded, at these JSON pointers. */
-export interface RoundedItem {
+interface RoundedItem {
   readonly name: string
   readonly places: ReadonlyArray<string>
 }
