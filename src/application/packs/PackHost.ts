@@ -22,7 +22,7 @@ import { makeRefresher } from "../shared/Refresher.ts"
 import { makePackSession } from "./packSession.ts"
 import { resolvePack, supervisePack } from "./PackSupervision.ts"
 import { type HostedRoute, makePackTable, type PackStatus, type PackView } from "./PackTable.ts"
-import type { PackCallError, PackCallLimits, RunningPack } from "./RunningPack.ts"
+import type { PackCallLimits, RunningPack } from "./RunningPack.ts"
 
 /** Finds tool packs in folders, keeps them up to date, and calls their tools (seed 004). */
 export class PackHost extends Context.Service<
@@ -39,7 +39,7 @@ export class PackHost extends Context.Service<
       hosted: HostedRoute,
       call: Omit<PackCall, "tool">,
       onProgress?: (progress: McpProgress) => Effect.Effect<void>
-    ) => Effect.Effect<JsonObject, PackCallError>
+    ) => Effect.Effect<JsonObject, PackError>
     /** All tools of all packs as one MCP peer. */
     readonly session: McpSession
     /** Scans the folders, and waits until every pack is loaded or has failed. */
