@@ -3,6 +3,7 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import { spawnGuarded } from "./spawnGuarded.ts"
 import { makeSecrets } from "../../application/computer/inputs/Secrets.ts"
+import { truncateQuote } from "../../domain/errorMessage.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { redactText } from "../log/redact.ts"
 
@@ -15,8 +16,6 @@ const maxQuotedLength = 200
 
 /** Time for the end of stderr after the command: a process that it leaves behind may keep stderr open. */
 const endTimeout = "200 millis"
-
-const truncate = (line: string): string => (line.length > maxQuotedLength ? `${line.slice(0, maxQuotedLength)}…` : line)
 
 /** Collects the last lines of the stderr of one command. */
 const makeErrorOutput = () => {
@@ -44,7 +43,7 @@ const makeErrorOutput = () => {
         .map((line) => line.trim())
         .filter((line) => line !== "")
         .slice(-maxQuotedLines)
-        .map((line) => escapeForTerminal(truncate(line)))
+        .map((line) => escapeForTerminal(truncateQuote(line, maxQuotedLength)))
         .join(" | ")
     }
   }
