@@ -121,21 +121,20 @@ const isUnnamed = ({ contentType, key, name }: Multipart.File): boolean =>
   name === "" || (name === key && contentType === "application/octet-stream")
 
 /** Streams a file to disk and returns its size in bytes. */
-const writeUpload = (path: string, { content, name }: Multipart.File, maxBytes: number) =>
-  Effect.gen(function* () {
-    const handle = yield* Effect.acquireRelease(
-      Effect.promise(() => open(path, "wx", 0o600)),
-      (opened) => Effect.promise(() => opened.close())
-    )
-    let size = 0
-    yield* Stream.runForEach(failOnParserDefect(content), (chunk) => {
-      size += chunk.byteLength
-      return size > maxBytes
-        ? Effect.fail(reject(413, `The file '${safeFilename(name)}' exceeds the limit of ${maxBytes} bytes`))
-        : Effect.promise(() => handle.writeFile(chunk))
-    })
-    return size
-  }).pipe(Effect.scoped)
+const writeUpload = Effect.fnUntraced(function* (path: string, { content, name }: Multipart.File, maxBytes: number) {
+  const handle = yield* Effect.acquireRelease(
+    Effect.promise(() => open(path, "wx", 0o600)),
+    (opened) => Effect.promise(() => opened.close())
+  )
+  let size = 0
+  yield* Stream.runForEach(failOnParserDefect(content), (chunk) => {
+    size += chunk.byteLength
+    return size > maxBytes
+      ? Effect.fail(reject(413, `The file '${safeFilename(name)}' exceeds the limit of ${maxBytes} bytes`))
+      : Effect.promise(() => handle.writeFile(chunk))
+  })
+  return size
+}, Effect.scoped)
 
 const unnamedPart = reject(400, "The form cannot be read: a part has no name")
 
