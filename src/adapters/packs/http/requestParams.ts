@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises"
 import { extname, join } from "node:path"
 import type { IncomingMessage } from "node:http"
-import { Cause, Effect, type Scope, Stream } from "effect"
+import { Cause, Effect, Result, type Scope, Stream } from "effect"
 import { Multipart } from "effect/http"
 import { parse, type ParseError } from "jsonc-parser"
 import type { PackFile } from "../../../application/ports/packs/PackLoader.ts"
@@ -33,13 +33,9 @@ const jsonErrorOffset = (text: string, message: string): number => {
   if (reported !== undefined) return Number(reported)
   if (message.includes("end of JSON input")) return text.length
   const errors: Array<ParseError> = []
-  try {
-    parse(text, errors, { disallowComments: true, allowTrailingComma: false })
-  } catch {
-    // The second parser recurses and overflows the stack on deep nesting.
-    return 0
-  }
-  return errors[0]?.offset ?? 0
+  // The second parser recurses and overflows the stack on deep nesting.
+  const parsed = Result.try(() => parse(text, errors, { disallowComments: true, allowTrailingComma: false }))
+  return Result.isFailure(parsed) ? 0 : (errors[0]?.offset ?? 0)
 }
 
 const parseRequestJson = (text: string): Effect.Effect<unknown, RequestRejected> =>
