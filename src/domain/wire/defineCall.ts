@@ -2,7 +2,7 @@ import { Result, type Schema } from "effect"
 import { type TargetRequest, targetFields } from "../model/messages/requests.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
 import { type Codec, makeCodec } from "../validation.ts"
-import { wireStruct } from "./wireStruct.ts"
+import { wireStruct } from "../model/wireStruct.ts"
 import type { ComputerName, RequestId } from "../model/ids.ts"
 
 /** What the Server needs to route a request. */
