@@ -12,6 +12,7 @@ import { MemberConnection, type Violation } from "../connection/MemberConnection
 import { type OutboundMessage, ServerLink, type ServerLinkContext } from "../connection/OutboundMessage.ts"
 import { limitPacketsPerPayload } from "../connection/pollingBuffers.ts"
 import type { InboundPacket } from "../connection/parsePacket.ts"
+import type { Traffic } from "../connection/Traffic.ts"
 import { isPolling, writeResponsesAsBytes } from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
 import { OutboundQueue } from "./OutboundQueue.ts"
@@ -30,12 +31,10 @@ const report = (listeners: ReadonlyArray<EventListener>, event: string, body: Bo
 /** A link over a socket of Socket.IO. Its catch-all listeners, as of the Admin UI, get the messages. */
 class StockLink extends ServerLink {
   readonly #socket: Socket
-  readonly #connection: StockConnection
 
   constructor(socket: Socket, connection: StockConnection, context: ServerLinkContext) {
-    super(socket.id, context)
+    super(socket.id, connection, context)
     this.#socket = socket
-    this.#connection = connection
   }
 
   /** Reports a received event to the listeners of the host. */
@@ -61,26 +60,6 @@ class StockLink extends ServerLink {
     return cancel
   }
 
-  sentBytes(): number {
-    return this.#connection.sentBytes()
-  }
-
-  pauseReading(millis: number): void {
-    this.#connection.pauseReading(millis)
-  }
-
-  protected bufferedBytes(): number {
-    return this.#connection.bufferedBytes()
-  }
-
-  protected closeConnection(discard: boolean): void {
-    this.#connection.closeConnection(discard)
-  }
-
-  protected write(message: OutboundMessage): void {
-    this.#connection.write(message)
-  }
-
   #reportSent(event: string, body: Body): void {
     report(this.#socket.listenersAnyOutgoing(), event, body)
   }
@@ -102,6 +81,16 @@ export const toStockConnectError = ({ code, message, reason }: AdmissionRejected
 
 /** A connection of a Socket.IO server. Connects and disconnects pass through Socket.IO; messages do not. */
 export class StockConnection extends MemberConnection {
+  readonly traffic: Traffic = {
+    bufferedBytes: () => this.#polling.bufferedBytes() + (this.#webSocket?.bufferedBytes() ?? 0),
+    sentBytes: () => this.#polling.sentBytes() + (this.#webSocket?.sentBytes() ?? 0),
+    receivedBytes: () => this.#polling.receivedBytes() + (this.#webSocket?.receivedBytes() ?? 0),
+    incompleteBytes: () =>
+      this.isAdmitted || this.context.isExclusive
+        ? this.#polling.incompleteBytes() + (this.#webSocket?.incompleteBytes() ?? 0)
+        : 0,
+    pauseFor: (millis) => this.#webSocket?.pauseFor(millis)
+  }
   readonly #queue: OutboundQueue
   readonly #polling: ReturnType<typeof trackPolling>
   #webSocket: ReturnType<typeof watchWebSocket>
@@ -165,9 +154,11 @@ export class StockConnection extends MemberConnection {
     return true
   }
 
-  override close(): void {
-    super.close()
-    this.#discard()
+  override closeConnection(discard: boolean): void {
+    super.closeConnection(discard)
+    if (!discard) return
+    this.#webSocket?.discard()
+    this.#polling.destroyUnread()
   }
 
   /** Closes the connection of a member. */
@@ -175,34 +166,8 @@ export class StockConnection extends MemberConnection {
     if (this.#link !== undefined) this.engineSocket.close()
   }
 
-  receivedBytes(): number {
-    return this.#polling.receivedBytes() + (this.#webSocket?.receivedBytes() ?? 0)
-  }
-
-  bufferedBytes(): number {
-    return this.#polling.bufferedBytes() + (this.#webSocket?.bufferedBytes() ?? 0)
-  }
-
-  sentBytes(): number {
-    return this.#polling.sentBytes() + (this.#webSocket?.sentBytes() ?? 0)
-  }
-
-  pauseReading(millis: number): void {
-    this.#webSocket?.pauseFor(millis)
-  }
-
   write(message: OutboundMessage): void {
     this.#queue.write(message)
-  }
-
-  closeConnection(discard: boolean): void {
-    this.engineSocket.close(discard)
-    if (discard) this.#discard()
-  }
-
-  protected heldBytes(): number {
-    if (!this.isAdmitted && !this.context.isExclusive) return 0
-    return this.#polling.incompleteBytes() + (this.#webSocket?.incompleteBytes() ?? 0)
   }
 
   protected liftSizeLimit(): void {
@@ -212,11 +177,6 @@ export class StockConnection extends MemberConnection {
   #limitPayload(maxBytes: number): void {
     const { transport } = this.engineSocket
     if (this.context.isExclusive && isPolling(transport)) transport.maxHttpBufferSize = maxBytes
-  }
-
-  #discard(): void {
-    this.#webSocket?.discard()
-    this.#polling.destroyUnread()
   }
 
   protected onPacket(packet: InboundPacket): Violation | undefined {
