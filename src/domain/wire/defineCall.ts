@@ -36,21 +36,20 @@ export interface CallDefinition<Request, Reply> extends RoutedDefinition {
 }
 
 /** A row of the table of requests, apart from the method. */
-interface CallParts<F extends Schema.Struct.Fields, Reply> {
-  readonly event: string
-  readonly aliases?: ReadonlyArray<string>
+interface CallParts<F extends Schema.Struct.Fields, Reply>
+  extends Pick<CallDefinition<RequestWith<F>, Reply>, "event" | "reply">,
+    Partial<
+      Pick<
+        CallDefinition<RequestWith<F>, Reply>,
+        "aliases" | "cancellable" | "isExtension" | "request" | "timeoutSeconds"
+      >
+    > {
   /** The fields of the request beside its target. */
   readonly fields: F
   /** Members of the request with another name on the wire than the field in snake case. */
   readonly names?: { readonly [K in keyof F]?: string }
-  /** The codec of a request with more than fields and names. */
-  readonly request?: Codec<RequestWith<F>>
-  readonly reply: Codec<Reply>
-  readonly timeoutSeconds?: (request: RequestWith<F>) => number | undefined
   /** Decodes the routing of valid requests without the schema; `undefined` falls back to the schema. */
   readonly decodeRoutingFast?: (head: unknown) => RoutingInfo | undefined
-  readonly cancellable?: boolean
-  readonly isExtension?: boolean
 }
 
 /** The fields of a request beside its target. */
