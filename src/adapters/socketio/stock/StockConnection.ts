@@ -10,13 +10,12 @@ import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { maxPayloadBytes } from "../connection/engineOptions.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
 import { type OutboundMessage, ServerLink, type ServerLinkContext } from "../connection/OutboundMessage.ts"
-import { limitPacketsPerPayload } from "../connection/pollingBuffers.ts"
+import { limitPacketsPerPayload, makePollingBuffers } from "../connection/pollingBuffers.ts"
 import type { InboundPacket } from "../connection/parsePacket.ts"
-import type { Traffic } from "../connection/Traffic.ts"
-import { isPolling, writeResponsesAsBytes } from "../internals.ts"
-import { maxUnauthenticatedBytes } from "../limits.ts"
+import { type Traffic, type TrafficListener, type WebSocketListener, WebSocketTraffic } from "../connection/Traffic.ts"
+import { isPolling, netSocketBelow, webSocketOf, writeResponsesAsBytes } from "../internals.ts"
+import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { OutboundQueue } from "./OutboundQueue.ts"
-import { type StockListener, trackPolling, watchWebSocket } from "./transports.ts"
 import type { Body } from "../../../application/ports/Body.ts"
 
 type EventListener = (...args: ReadonlyArray<unknown>) => void
@@ -78,6 +77,49 @@ const isPacketOf = (namespace: string, text: string): boolean => {
 /** The error that Socket.IO sends to a rejected client. */
 export const toStockConnectError = ({ code, message, reason }: AdmissionRejected): ExtendedError =>
   Object.assign(new Error(message), { data: { code, message, reason } })
+
+/** What a transport reports to its connection. */
+type StockListener = TrafficListener & WebSocketListener
+
+/** Watches the WebSocket of a transport; `undefined` for polling. */
+const watchWebSocket = (transport: Transport, listener: StockListener) => {
+  const webSocket = webSocketOf(transport)
+  if (webSocket === undefined) return undefined
+  transport.on("drain", listener.onBacklogChange)
+  return new WebSocketTraffic(webSocket, netSocketBelow(webSocket), listener)
+}
+
+/** Runs an effect once another listener reads the data of a request: reading them before would lose some. */
+const onceRead = (request: IncomingMessage, run: () => void): void => {
+  const onListener = (event: string) => {
+    if (event !== "data") return
+    request.off("newListener", onListener)
+    run()
+  }
+  request.on("newListener", onListener)
+}
+
+/** Makes the record of the requests of one connection that polls. */
+const trackPolling = (listener: StockListener, maxPayloadBytes: () => number) => {
+  const buffers = makePollingBuffers(() => listener, maxPayloadBytes)
+  let response: ServerResponse | undefined
+  return {
+    ...buffers,
+    /** Follows a request before Engine.IO handles it. */
+    track: (request: IncomingMessage, next: ServerResponse): void => {
+      if (request.method === "POST") onceRead(request, () => buffers.trackPayload(request))
+      else if (request.method === "GET") response = next
+    },
+    /** Counts messages in the response of the latest poll. */
+    onFlush: (bytes: number): void => {
+      if (response !== undefined) buffers.trackResponse(response, bytes)
+    },
+    /** Frees in time what is not read: it outlives the connection. */
+    close: (): void => {
+      if (buffers.hasUnread()) setTimeout(buffers.destroyUnread, closeTimeout).unref()
+    }
+  }
+}
 
 /** A connection of a Socket.IO server. Connects and disconnects pass through Socket.IO; messages do not. */
 export class StockConnection extends MemberConnection {
