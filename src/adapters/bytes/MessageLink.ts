@@ -74,8 +74,8 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     this.#context = context
   }
 
-  protected abstract encodeNotification(event: string, body: Body): Message
-  protected abstract encodeRequest(id: number, event: string, body: Body): Message
+  /** Encodes a request, or a notification without an id. */
+  protected abstract encodeEvent(id: number | undefined, event: string, body: Body): Message
   protected abstract encodeReply(id: number, values: ReadonlyArray<Body>): Message
   /** Sends a message, at once or through a queue that calls {@link QueuedMessage.onDequeued}. */
   protected abstract write(message: Message): void
@@ -125,7 +125,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
 
   post(event: string, body: Body): LinkClosed | SendFailed | undefined {
     const error = this.#sendError(body)
-    if (error === undefined) this.#send(this.encodeNotification(event, body))
+    if (error === undefined) this.#send(this.encodeEvent(undefined, event, body))
     return error
   }
 
@@ -158,7 +158,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     }
     const pending = { onReply, timer: setTimeout(onTimeout, Math.min(Duration.toMillis(timeout), maxTimerMillis)) }
     this.#pendingRequests.set(id, pending)
-    this.#send(this.encodeRequest(id, event, body))
+    this.#send(this.encodeEvent(id, event, body))
     return () => {
       if (this.#pendingRequests.delete(id)) clearTimeout(pending.timer)
     }

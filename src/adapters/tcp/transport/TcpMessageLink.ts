@@ -41,12 +41,8 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
     return this.#connection.socket.writableLength
   }
 
-  protected encodeNotification(event: string, body: Body): FrameMessage {
-    return encodeEvent(0, event, body, this.onDequeued)
-  }
-
-  protected encodeRequest(id: number, event: string, body: Body): FrameMessage {
-    return encodeEvent(id, event, body, this.onDequeued)
+  protected encodeEvent(id: number | undefined, event: string, body: Body): FrameMessage {
+    return encodeEvent(id ?? 0, event, body, this.onDequeued)
   }
 
   protected encodeReply(id: number, values: ReadonlyArray<Body>): FrameMessage {
