@@ -11,13 +11,11 @@ import {
   RequestTimeout,
   maxTimerMillis,
   notifyUsing,
-  requestUsing,
-  SendFailed
+  requestUsing
 } from "../../application/ports/Transport.ts"
-import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { countFreedMember } from "../process/gcTuning.ts"
 import { RawBody } from "./RawBody.ts"
-import { serializationError } from "./sendError.ts"
+import { fitsBytes, sendError, serializationError } from "./sendError.ts"
 
 type RunFork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
@@ -90,8 +88,8 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     return Number.POSITIVE_INFINITY
   }
 
-  fits(_body: Body): boolean {
-    return true
+  fits(body: Body): boolean {
+    return fitsBytes(body, this.maxBytes())
   }
 
   backlog(): number {
@@ -123,7 +121,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     })
   }
 
-  post(event: string, body: Body): LinkClosed | SendFailed | undefined {
+  post(event: string, body: Body): ReturnType<Link["post"]> {
     const error = this.#sendError(body)
     if (error === undefined) this.#send(this.encodeEvent(undefined, event, body))
     return error
@@ -248,10 +246,8 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     return this.#lastRequestId
   }
 
-  #sendError(body: Body): LinkClosed | SendFailed | undefined {
-    if (this.#closeReason !== undefined) return new LinkClosed({ reason: this.#closeReason })
-    const error = serializationError(body) ?? (this.fits(body) ? undefined : payloadTooLarge(this.maxBytes()))
-    return error === undefined ? undefined : new SendFailed({ error })
+  #sendError(body: Body): ReturnType<typeof sendError> {
+    return sendError(body, this.maxBytes(), this.#closeReason)
   }
 
   #send(message: Message): void {

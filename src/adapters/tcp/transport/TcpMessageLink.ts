@@ -1,7 +1,5 @@
 import type { Body } from "../../../application/ports/Body.ts"
 import { MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
-import { RawBody } from "../../bytes/RawBody.ts"
-import { fitsBytes } from "../../bytes/sendError.ts"
 import { writeProgressOf } from "../../http/writeProgress.ts"
 import { encodeEvent, encodeReply, type FrameMessage } from "./frames.ts"
 import type { TcpConnection } from "./TcpConnection.ts"
@@ -21,10 +19,6 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
 
   override maxBytes(): number {
     return this.#maxBytes
-  }
-
-  override fits(body: Body): boolean {
-    return body instanceof RawBody ? body.byteLength() <= this.#maxBytes : fitsBytes(body, this.#maxBytes)
   }
 
   sentBytes(): number {
