@@ -144,27 +144,18 @@ const StoredCredentials = z.object({
   tokens: OAuthTokensSchema.optional()
 })
 
-const decodeCredentials = (text: string, url: string): Option.Option<OAuthCredentials> =>
-  Option.map(
-    Option.fromUndefinedOr(StoredCredentials.safeParse(parseJson(text)).data),
-    ({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials)
-  )
-
 /** Bound to name and URL: a changed URL must not receive tokens of the former. Both members fail with `unavailable`. */
 export const makeOAuthCredentialStore = (store: CredentialStore["Service"], server: string, { href: url }: URL) => {
   const toUnavailable = ({ message }: { readonly message: string }) => sessionError("unavailable", message)
   const unreadable = `stored credentials of "${server}" are invalid: remove them to authorize again`
   return {
-    read: Effect.flatMap(
-      Effect.mapError(store.read(server), toUnavailable),
-      Option.match({
-        onNone: () => Effect.succeed(noCredentials),
-        onSome: (stored) =>
-          Effect.mapError(Effect.fromOption(decodeCredentials(Redacted.value(stored), url)), () =>
-            sessionError("unavailable", unreadable)
-          )
-      })
-    ),
+    read: Effect.gen(function* () {
+      const stored = yield* Effect.mapError(store.read(server), toUnavailable)
+      if (Option.isNone(stored)) return noCredentials
+      const { data } = StoredCredentials.safeParse(parseJson(Redacted.value(stored.value)))
+      if (data === undefined) return yield* sessionError("unavailable", unreadable)
+      return data.url === url ? { client: data.client, tokens: data.tokens } : noCredentials
+    }),
     write: ({ client, tokens }: OAuthCredentials) =>
       Effect.mapError(
         client === undefined && tokens === undefined
