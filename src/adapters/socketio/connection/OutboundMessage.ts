@@ -188,12 +188,10 @@ export class ServerLink extends MessageLink<OutboundMessage> {
     this.#connection.write(message, this)
   }
 
-  protected encodeNotification(event: string, body: Body): OutboundMessage {
-    return makeNotificationPacket(this.#namespace, event, body, this.onDequeued)
-  }
-
-  protected encodeRequest(id: number, event: string, body: Body): OutboundMessage {
-    return makeRequestPacket(this.#namespace, id, event, body, this.onDequeued)
+  protected encodeEvent(id: number | undefined, event: string, body: Body): OutboundMessage {
+    return id === undefined
+      ? makeNotificationPacket(this.#namespace, event, body, this.onDequeued)
+      : makeRequestPacket(this.#namespace, id, event, body, this.onDequeued)
   }
 
   protected encodeReply(id: number, values: ReadonlyArray<Body>): OutboundMessage {
