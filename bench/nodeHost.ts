@@ -1,6 +1,6 @@
 /** A node of bench/nodes.ts: it echoes requests, and sends requests on order. */
 import { Duration, Effect, Exit, Layer } from "effect"
-import * as MemoryNodeTransport from "../src/adapters/memory/MemoryNodeTransport.ts"
+import * as MemoryCluster from "../src/adapters/memory/MemoryCluster.ts"
 import { makeTcpNodeTransport } from "../src/adapters/tcp/nodes/TcpNodeTransport.ts"
 import { NodeTransport } from "../src/application/ports/Transport.ts"
 import { type Body, jsonBody } from "../src/application/ports/Body.ts"
@@ -52,9 +52,7 @@ const overTcp = Effect.map(
 
 const layer = Layer.provide(
   NodeLink.layer,
-  kind === "tcp"
-    ? Layer.effect(NodeTransport, overTcp)
-    : MemoryNodeTransport.layer(MemoryNodeTransport.makeNetwork(), node)
+  kind === "tcp" ? Layer.effect(NodeTransport, overTcp) : MemoryCluster.layerNode(MemoryCluster.makeCluster(), node)
 )
 
 const host = Effect.gen(function* () {

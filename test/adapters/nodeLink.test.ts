@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import * as MemoryNodeTransport from "../../src/adapters/memory/MemoryNodeTransport.ts"
+import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import { makeTcpNodeTransport } from "../../src/adapters/tcp/nodes/TcpNodeTransport.ts"
 import { NodeTransport } from "../../src/application/ports/Transport.ts"
 import { NodeLink } from "../../src/application/server/nodes/NodeLink.ts"
@@ -14,8 +14,8 @@ const linked = <E>(transport: Layer.Layer<NodeTransport, E>) =>
 contract(
   "in memory",
   Effect.sync(() => {
-    const network = MemoryNodeTransport.makeNetwork()
-    return { node: (name) => linked(MemoryNodeTransport.layer(network, name)) }
+    const cluster = MemoryCluster.makeCluster()
+    return { node: (name) => linked(MemoryCluster.layerNode(cluster, name)) }
   })
 )
 

@@ -1,6 +1,5 @@
 import { Effect } from "effect"
-import type { OfficeCount } from "../../src/application/server/observability/MemberCounts.ts"
-import type { StatusReport } from "../../src/application/server/observability/Observability.ts"
+import type { OfficeCount, StatusReport } from "../../src/application/server/observability/statusReport.ts"
 
 /** Status of a Server, with the members of each office. */
 export interface ServerStatus extends StatusReport {

@@ -1,6 +1,7 @@
 /** Worker thread for schemas. The main thread waits for its signal and terminates it after a timeout. */
 import { type MessagePort, workerData } from "node:worker_threads"
 import type { ErrorObject, ValidateFunction } from "ajv"
+import { Result } from "effect"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
 import { makeSchemaCache, validationErrors } from "./ajvCompiler.ts"
@@ -45,13 +46,8 @@ const signalReady = (): void => {
 }
 
 port.on("message", (request: WorkerRequest) => {
-  let response: WorkerResponse
-  try {
-    response = handleRequest(request)
-  } catch (error) {
-    response = { outcome: "failed", message: errorMessage(error) }
-  }
-  port.postMessage(response)
+  const onError = (error: unknown): WorkerResponse => ({ outcome: "failed", message: errorMessage(error) })
+  port.postMessage(Result.merge(Result.try({ try: () => handleRequest(request), catch: onError })))
   signalReady()
 })
 signalReady()

@@ -1,5 +1,5 @@
 import { Effect, type Redacted } from "effect"
-import { type AuthenticateDevice, DeviceRejected } from "../../application/devices/AuthenticateDevice.ts"
+import { type AuthenticateDevice, DeviceRejected } from "../../application/devices/DeviceGatewayOptions.ts"
 import { isToken } from "./secrets.ts"
 
 const invalidToken = new DeviceRejected({ message: "the token is not valid" })

@@ -11,13 +11,11 @@ import {
   RequestTimeout,
   maxTimerMillis,
   notifyUsing,
-  requestUsing,
-  SendFailed
+  requestUsing
 } from "../../application/ports/Transport.ts"
-import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { countFreedMember } from "../process/gcTuning.ts"
 import { RawBody } from "./RawBody.ts"
-import { serializationError } from "./sendError.ts"
+import { fitsBytes, sendError, serializationError } from "./sendError.ts"
 
 type RunFork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
@@ -74,8 +72,8 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     this.#context = context
   }
 
-  protected abstract encodeNotification(event: string, body: Body): Message
-  protected abstract encodeRequest(id: number, event: string, body: Body): Message
+  /** Encodes a request, or a notification without an id. */
+  protected abstract encodeEvent(id: number | undefined, event: string, body: Body): Message
   protected abstract encodeReply(id: number, values: ReadonlyArray<Body>): Message
   /** Sends a message, at once or through a queue that calls {@link QueuedMessage.onDequeued}. */
   protected abstract write(message: Message): void
@@ -90,8 +88,8 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     return Number.POSITIVE_INFINITY
   }
 
-  fits(_body: Body): boolean {
-    return true
+  fits(body: Body): boolean {
+    return fitsBytes(body, this.maxBytes())
   }
 
   backlog(): number {
@@ -123,9 +121,9 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     })
   }
 
-  post(event: string, body: Body): LinkClosed | SendFailed | undefined {
+  post(event: string, body: Body): ReturnType<Link["post"]> {
     const error = this.#sendError(body)
-    if (error === undefined) this.#send(this.encodeNotification(event, body))
+    if (error === undefined) this.#send(this.encodeEvent(undefined, event, body))
     return error
   }
 
@@ -158,7 +156,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     }
     const pending = { onReply, timer: setTimeout(onTimeout, Math.min(Duration.toMillis(timeout), maxTimerMillis)) }
     this.#pendingRequests.set(id, pending)
-    this.#send(this.encodeRequest(id, event, body))
+    this.#send(this.encodeEvent(id, event, body))
     return () => {
       if (this.#pendingRequests.delete(id)) clearTimeout(pending.timer)
     }
@@ -248,10 +246,8 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     return this.#lastRequestId
   }
 
-  #sendError(body: Body): LinkClosed | SendFailed | undefined {
-    if (this.#closeReason !== undefined) return new LinkClosed({ reason: this.#closeReason })
-    const error = serializationError(body) ?? (this.fits(body) ? undefined : payloadTooLarge(this.maxBytes()))
-    return error === undefined ? undefined : new SendFailed({ error })
+  #sendError(body: Body): ReturnType<typeof sendError> {
+    return sendError(body, this.maxBytes(), this.#closeReason)
   }
 
   #send(message: Message): void {

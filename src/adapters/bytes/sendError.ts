@@ -7,11 +7,14 @@ import { RawBody } from "./RawBody.ts"
 
 /** True when the JSON text of a body has at most `maxBytes` bytes, and when it has none. */
 export const fitsBytes = (body: Body, maxBytes: number): boolean =>
-  Result.match(body.text(), {
-    onFailure: () => true,
-    // Encodes the text only when the cheap bounds do not decide.
-    onSuccess: (text) => text.length * 3 <= maxBytes || (text.length <= maxBytes && encodeUtf8(text).length <= maxBytes)
-  })
+  body instanceof RawBody
+    ? body.byteLength() <= maxBytes
+    : Result.match(body.text(), {
+        onFailure: () => true,
+        // Encodes the text only when the cheap bounds do not decide.
+        onSuccess: (text) =>
+          text.length * 3 <= maxBytes || (text.length <= maxBytes && encodeUtf8(text).length <= maxBytes)
+      })
 
 /** The reason that a link cannot send a body, or `undefined` when it can. */
 export const sendError = (
@@ -20,9 +23,8 @@ export const sendError = (
   closeReason: string | undefined
 ): LinkClosed | SendFailed | undefined => {
   if (closeReason !== undefined) return new LinkClosed({ reason: closeReason })
-  const text = body.text()
-  if (Result.isFailure(text)) return new SendFailed({ error: text.failure })
-  return fitsBytes(body, maxBytes) ? undefined : new SendFailed({ error: payloadTooLarge(maxBytes) })
+  const error = serializationError(body) ?? (fitsBytes(body, maxBytes) ? undefined : payloadTooLarge(maxBytes))
+  return error && new SendFailed({ error })
 }
 
 /** The error of a body without JSON text. Received bytes always have one. */

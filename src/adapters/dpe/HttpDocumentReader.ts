@@ -23,20 +23,15 @@ export const transfer = (failing: string, run: (signal: AbortSignal) => Promise<
   })
 
 const readBody = async ({ body }: Response, origin: string, maxBytes: number): Promise<Uint8Array> => {
-  if (body === null) return new Uint8Array()
-  const reader = body.getReader() // not every browser can iterate streams
   const chunks: Array<Uint8Array<ArrayBuffer>> = []
   let size = 0
-  while (true) {
-    const { done, value } = await reader.read()
-    if (done) break
-    size += value.byteLength
-    if (size > maxBytes) {
-      await reader.cancel()
-      throw unreadable(`The document at ${origin} exceeds the ${maxBytes} bytes allowed`)
-    }
-    chunks.push(value)
+  const write = (chunk: Uint8Array<ArrayBuffer>) => {
+    size += chunk.byteLength
+    if (size > maxBytes) throw unreadable(`The document at ${origin} exceeds the ${maxBytes} bytes allowed`)
+    chunks.push(chunk)
   }
+  // Not every browser can iterate streams.
+  await body?.pipeTo(new WritableStream({ write }))
   return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
 

@@ -40,14 +40,6 @@ export class McpClientError extends Error {
   static closed(message: string): McpClientError {
     return new McpClientError(message, jsonRpcCodes.connectionClosed)
   }
-
-  static timedOut(milliseconds: number): McpClientError {
-    return new McpClientError(`request timeout after ${milliseconds} ms`, jsonRpcCodes.requestTimeout)
-  }
-
-  static invalidResponse(what: string): McpClientError {
-    return new McpClientError(what, jsonRpcCodes.internalError)
-  }
 }
 
 /** The error of an aborted request: the signal's reason if it is an error, as with `fetch`. */

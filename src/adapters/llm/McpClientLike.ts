@@ -3,6 +3,7 @@ import { listAllPages } from "../../application/shared/paging.ts"
 import type { McpProgress, McpSession, McpSessionError } from "../../application/ports/McpSession.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { asObject, type JsonObject } from "../../domain/json.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { isAppOnly, isAppResource } from "../../domain/tools/appTools.ts"
 import { McpClientError, abortReasonOf } from "./McpClientError.ts"
 import {
@@ -104,7 +105,8 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
     const known = Effect.mapError(request, (error) =>
       error instanceof McpClientError ? error : McpClientError.fromFailure(error)
     )
-    const orElse = () => Effect.fail(McpClientError.timedOut(timeout ?? 0))
+    const late = `request timeout after ${timeout} ms`
+    const orElse = () => Effect.fail(new McpClientError(late, jsonRpcCodes.requestTimeout))
     const limited = timeout === undefined ? known : Effect.timeoutOrElse(known, { duration: timeout, orElse })
     const exit = await Effect.runPromiseExitWith(context)(limited, { signal: abortSignal })
     if (Exit.isSuccess(exit)) return exit.value
@@ -125,7 +127,8 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
     allTools: (options) => run(Effect.flatMap(listAllPages(session.listTools), decodeTools), options),
     callTool: ({ name: tool, arguments: args = {} }, _resultSchema, { onprogress, ...options } = {}) => {
       const hooks = onprogress === undefined ? {} : { onProgress: toProgressHandler(onprogress) }
-      const invalid = () => McpClientError.invalidResponse(`tool '${tool}' returned an invalid MCP result`)
+      const problem = `tool '${tool}' returned an invalid MCP result`
+      const invalid = () => new McpClientError(problem, jsonRpcCodes.internalError)
       const called = Effect.map(session.callTool(tool, args, hooks), decodeToolResult)
       return run(Effect.filterOrFail(called, Predicate.isNotUndefined, invalid), options)
     },

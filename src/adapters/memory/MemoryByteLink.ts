@@ -1,4 +1,4 @@
-import { Cause, Context, Deferred, Effect, Exit, FiberSet, Latch, Layer, Stream } from "effect"
+import { type Cause, Context, Deferred, Effect, Exit, FiberSet, Latch, Layer, Queue, Stream } from "effect"
 import { ByteConnector, ByteLinkClosed, ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenError, Unreachable } from "../../application/ports/Transport.ts"
 import { closedLocally, closedByPeer, linkCloseTimeout, type OwnedByteLink, serveLink } from "../bytes/OwnedByteLink.ts"
@@ -11,15 +11,12 @@ const firstFreePort = 49_152
 
 const loopback = "127.0.0.1"
 
-/** One direction of a link: bytes that were sent and not received. */
-const makePipe = () => {
-  const chunks: Array<Uint8Array> = []
+/** Makes one direction of a link: bytes that were sent and not received. */
+const makePipe = Effect.map(Queue.unbounded<Uint8Array, Cause.Done>(), (chunks) => {
   /** Open below the limit. */
   const writable = Latch.makeUnsafe(true)
   /** Open when the pipe is empty. */
   const drained = Latch.makeUnsafe(true)
-  /** Open when there may be bytes, or the end. */
-  const readable = Latch.makeUnsafe(false)
   let heldBytes = 0
   let takenBytes = 0
   let state: "open" | "ended" | "discarded" = "open"
@@ -30,54 +27,46 @@ const makePipe = () => {
     drained.openUnsafe()
   }
 
-  const take: Effect.Effect<readonly [Uint8Array], Cause.Done> = Effect.suspend(() => {
-    const chunk = chunks.shift()
-    if (chunk === undefined) {
-      if (state !== "open") return Cause.done()
-      readable.closeUnsafe()
-      return Effect.andThen(readable.await, take)
-    }
-    heldBytes -= chunk.length
-    takenBytes += chunk.length
-    if (heldBytes === 0) markDrained()
-    return Effect.succeed([chunk])
-  })
-
   return {
-    take,
+    take: Effect.map(Queue.take(chunks), (chunk) => {
+      heldBytes -= chunk.length
+      takenBytes += chunk.length
+      if (heldBytes === 0) markDrained()
+      return [chunk] as const
+    }),
     state: () => state,
     heldBytes: () => heldBytes,
     takenBytes: () => takenBytes,
     /** Adds a copy of all bytes. False above the limit: the sender waits for `awaitWritable`. */
     write: (bytes: Uint8Array): boolean => {
       if (state === "discarded" || bytes.length === 0) return writable.isOpen()
-      for (let at = 0; at < bytes.length; at += maxBufferedBytes) chunks.push(bytes.slice(at, at + maxBufferedBytes))
+      for (let at = 0; at < bytes.length; at += maxBufferedBytes)
+        Queue.offerUnsafe(chunks, bytes.slice(at, at + maxBufferedBytes))
       heldBytes += bytes.length
       drained.closeUnsafe()
       if (heldBytes >= maxBufferedBytes) writable.closeUnsafe()
-      readable.openUnsafe()
       return writable.isOpen()
     },
     awaitWritable: writable.await,
     /** Ends the pipe and wakes waiting senders. */
     end: (): void => {
       if (state === "open") state = "ended"
+      Queue.endUnsafe(chunks)
       writable.openUnsafe()
-      readable.openUnsafe()
     },
     /** Drops all bytes, later ones included. */
     discard: (): void => {
       state = "discarded"
-      chunks.length = 0
+      Queue.endUnsafe(chunks)
+      Queue.shutdownUnsafe(chunks)
       markDrained()
-      readable.openUnsafe()
     },
     /** Waits until all bytes are received or dropped. */
     awaitDrained: drained.await
   }
-}
+})
 
-type Pipe = ReturnType<typeof makePipe>
+type Pipe = Effect.Success<typeof makePipe>
 
 const makeByteLink = (remoteAddress: string, inbound: Pipe, outbound: Pipe): OwnedByteLink => {
   const closed = Deferred.makeUnsafe<string>()
@@ -161,17 +150,15 @@ const make = () => {
     )
   })
 
-  const open = (host: string, port: number) =>
-    Effect.suspend(() => {
-      const address = formatAddress(host, port)
-      const onConnection = listeners.get(address)
-      if (onConnection === undefined) {
-        return Effect.fail(new Unreachable({ message: `Cannot reach ${address}: connection refused` }))
-      }
-      const [toServer, toClient] = [makePipe(), makePipe()]
-      onConnection(makeByteLink(loopback, toServer, toClient))
-      return Effect.succeed(makeByteLink(host, toClient, toServer))
-    })
+  const open = Effect.fnUntraced(function* (host: string, port: number) {
+    const address = formatAddress(host, port)
+    const onConnection = listeners.get(address)
+    if (onConnection === undefined)
+      return yield* new Unreachable({ message: `Cannot reach ${address}: connection refused` })
+    const [toServer, toClient] = [yield* makePipe, yield* makePipe]
+    onConnection(makeByteLink(loopback, toServer, toClient))
+    return makeByteLink(host, toClient, toServer)
+  })
   const connect: ByteConnector["Service"]["connect"] = ({ host, port }) =>
     Effect.map(
       Effect.acquireRelease(open(host, port), ({ close }) => close),

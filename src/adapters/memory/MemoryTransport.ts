@@ -35,7 +35,7 @@ interface MemoryLink {
   readonly link: Link
   /** Passes messages to `handler` from now on. Earlier messages are dropped. */
   readonly startReceiving: (handler: MessageHandler) => void
-  readonly deliver: (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) => void
+  readonly deliver: (event: string, body: Body, reply: Deferred.Deferred<Reply>) => void
   readonly markClosed: (reason: string) => Effect.Effect<void>
 }
 
@@ -79,29 +79,31 @@ const makeDelayedChannel = (delay: () => Effect.Effect<void>, onChange: () => vo
   }
 }
 
-type Send = (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) => ReturnType<typeof sendError>
+type Send = (event: string, body: Body, reply: Deferred.Deferred<Reply>) => ReturnType<typeof sendError>
 
-/** Makes the requests of one end of a link. `send` passes a message to the other end, which completes the reply. */
-const makeRequests = (send: Send, runFork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>) => {
-  const pendingReplies = new Set<Deferred.Deferred<Reply, LinkClosed>>()
-
+/**
+ * Makes the requests of one end of a link. `send` passes a message to the other end, which completes the reply. `lost` fails
+ * when the link closes.
+ */
+const makeRequests = (
+  send: Send,
+  lost: Effect.Effect<never, LinkClosed>,
+  runFork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+) => {
   const request: Link["request"] = (event, body, timeout, extend = () => Duration.zero) =>
     Effect.suspend(() => {
-      const reply = Deferred.makeUnsafe<Reply, LinkClosed>()
-      pendingReplies.add(reply)
+      const reply = Deferred.makeUnsafe<Reply>()
       const error = send(event, body, reply)
+      if (error !== undefined) return Effect.fail(error)
       const awaitReply = (duration: Duration.Duration): ReturnType<Link["request"]> =>
-        Effect.timeoutOrElse(Deferred.await(reply), {
+        Effect.timeoutOrElse(Effect.raceFirst(Deferred.await(reply), lost), {
           duration,
           orElse: () => {
             const more = extend()
             return Duration.isZero(more) ? Effect.fail(new RequestTimeout({ timeout })) : awaitReply(more)
           }
         })
-      return Effect.ensuring(
-        error === undefined ? awaitReply(timeout) : Effect.fail(error),
-        Effect.sync(() => pendingReplies.delete(reply))
-      )
+      return awaitReply(timeout)
     })
 
   const startRequest: Link["startRequest"] = (event, body, timeout, onReply, extend) => {
@@ -119,11 +121,7 @@ const makeRequests = (send: Send, runFork: <A, E>(effect: Effect.Effect<A, E>) =
       fiber.interruptUnsafe()
     }
   }
-  /** Fails the requests without a reply. */
-  const failPending = (reason: string): void => {
-    for (const reply of pendingReplies) Deferred.doneUnsafe(reply, Exit.fail(new LinkClosed({ reason })))
-  }
-  return { request, startRequest, failPending }
+  return { request, startRequest }
 }
 
 /** `maxBytes` limits the bodies that this end sends. */
@@ -150,7 +148,8 @@ const makeMemoryLink = Effect.fnUntraced(function* (
     return error
   }
   const post: Link["post"] = (event, body) => send(event, body, Deferred.makeUnsafe())
-  const { failPending, request, startRequest } = makeRequests(send, runFork)
+  const lost = Effect.flatMap(Deferred.await(closed), (reason) => Effect.fail(new LinkClosed({ reason })))
+  const { request, startRequest } = makeRequests(send, lost, runFork)
 
   return {
     link: {
@@ -189,7 +188,6 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       Effect.suspend(() => {
         onMessage = undefined
         closeReason ??= reason
-        failPending(reason)
         Deferred.doneUnsafe(closed, Exit.succeed(reason))
         return FiberSet.clear(handlers)
       })

@@ -3,6 +3,7 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import { spawnGuarded } from "./spawnGuarded.ts"
 import { makeSecrets } from "../../application/computer/inputs/Secrets.ts"
+import { truncateQuote } from "../../domain/errorMessage.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { redactText } from "../log/redact.ts"
 
@@ -16,38 +17,20 @@ const maxQuotedLength = 200
 /** Time for the end of stderr after the command: a process that it leaves behind may keep stderr open. */
 const endTimeout = "200 millis"
 
-const truncate = (line: string): string => (line.length > maxQuotedLength ? `${line.slice(0, maxQuotedLength)}…` : line)
-
-/** Collects the last lines of the stderr of one command. */
-const makeErrorOutput = () => {
-  let tail = Buffer.alloc(0)
-  let isTruncated = false
-  return {
-    /** Reads stderr to its end in the background, so the command never waits for a reader. */
-    collect: (stderr: Stream.Stream<Uint8Array, unknown>) =>
-      Stream.runForEach(stderr, (chunk) =>
-        Effect.sync(() => {
-          const all = Buffer.concat([tail, chunk])
-          isTruncated ||= all.length > maxTailBytes
-          tail = all.subarray(-maxTailBytes)
-        })
-      ).pipe(Effect.ignore, Effect.forkScoped),
-    /** The last lines, ready for a message; empty without any. What the command printed as its value is redacted. */
-    quote: (value: string): string => {
-      const secrets = makeSecrets()
-      for (const secret of [value, ...value.split("\n")]) secrets.add(secret)
-      const lines = tail.toString("utf8").split(/\r?\n/)
-      // The start of the first line is lost, and with it maybe the start of a secret.
-      const text = (isTruncated ? lines.slice(1) : lines).join("\n")
-      return redactText(secrets.redact(text))
-        .split("\n")
-        .map((line) => line.trim())
-        .filter((line) => line !== "")
-        .slice(-maxQuotedLines)
-        .map((line) => escapeForTerminal(truncate(line)))
-        .join(" | ")
-    }
-  }
+/** Quotes the last lines of stderr, ready for a message; empty without any. What the command printed is redacted. */
+const quoteErrors = (tail: Buffer, isTruncated: boolean, value: string): string => {
+  const secrets = makeSecrets()
+  for (const secret of [value, ...value.split("\n")]) secrets.add(secret)
+  const lines = tail.toString("utf8").split(/\r?\n/)
+  // The start of the first line is lost, and with it maybe the start of a secret.
+  const text = (isTruncated ? lines.slice(1) : lines).join("\n")
+  return redactText(secrets.redact(text))
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .slice(-maxQuotedLines)
+    .map((line) => escapeForTerminal(truncateQuote(line, maxQuotedLength)))
+    .join(" | ")
 }
 
 /** Commands query a password store or a cloud, not a person. */
@@ -100,9 +83,16 @@ export const make = (
 ): Effect.Effect<NonNullable<InputSources["runCommand"]>, never, ChildProcessSpawner.ChildProcessSpawner> =>
   Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => ({ args = {}, command }) => {
     const chunks: Array<Uint8Array> = []
-    const errorOutput = makeErrorOutput()
+    let tail = Buffer.alloc(0)
+    let isTruncated = false
+    const keepTail = (chunk: Uint8Array) =>
+      Effect.sync(() => {
+        const all = Buffer.concat([tail, chunk])
+        isTruncated ||= all.length > maxTailBytes
+        tail = all.subarray(-maxTailBytes)
+      })
     const failWithErrorOutput = (message: string) => {
-      const quoted = errorOutput.quote(Buffer.concat(chunks).toString("utf8"))
+      const quoted = quoteErrors(tail, isTruncated, Buffer.concat(chunks).toString("utf8"))
       return Effect.fail(commandFailed(quoted === "" ? message : `${message}, stderr: ${quoted}`))
     }
     const value = Effect.gen(function* () {
@@ -112,7 +102,8 @@ export const make = (
         // Node throws when an argument is too long for the system.
         Effect.catchDefect(() => Effect.fail(commandFailed("could not be started: is it, or an argument, too long?")))
       )
-      const reading = yield* errorOutput.collect(child.stderr)
+      // To its end in the background, so the command never waits for a reader.
+      const reading = yield* Effect.forkScoped(Effect.ignore(Stream.runForEach(child.stderr, keepTail)))
       yield* readOutput(child.stdout, chunks)
       const code = yield* Effect.option(child.exitCode)
       if (Option.contains(code, ChildProcessSpawner.ExitCode(0))) return yield* decodeOutput(chunks)

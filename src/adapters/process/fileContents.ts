@@ -2,7 +2,7 @@ import { read, fstatSync, type Stats, writeSync } from "node:fs"
 import { open, stat } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
-import { Data } from "effect"
+import { Data, Result } from "effect"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
 
 /** A regular file became a pipe. Without a writer, opening it would block a thread, and with it the end of the process. */
@@ -74,13 +74,7 @@ export const descriptorOf = (file: string): number | undefined => {
 /** The highest descriptor that may be the other end of a pipe of this process. */
 const maxOwnDescriptor = 255
 
-const attempt = <A>(operation: () => A): A | undefined => {
-  try {
-    return operation()
-  } catch {
-    return undefined
-  }
-}
+const attempt = <A>(operation: () => A): A | undefined => Result.getOrUndefined(Result.try(operation))
 
 const isWritable = (descriptor: number): boolean =>
   attempt(() => writeSync(descriptor, new Uint8Array(0))) !== undefined

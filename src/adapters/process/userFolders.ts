@@ -1,16 +1,13 @@
 import { homedir } from "node:os"
 import { isAbsolute, join } from "node:path"
+import { Result } from "effect"
 
 type Environment = { readonly [name: string]: string | undefined }
 
 /** The home folder of the user. Unknown when `HOME` is no absolute path, or is not set and the user id has no account. */
 export const homeFolder = (): string | undefined => {
-  try {
-    const home = homedir()
-    return isAbsolute(home) ? home : undefined
-  } catch {
-    return undefined
-  }
+  const home = Result.getOrUndefined(Result.try(homedir))
+  return home !== undefined && isAbsolute(home) ? home : undefined
 }
 
 /** What to do when a command needs a folder of the user: the variables that replace the unknown home folder. */

@@ -68,15 +68,9 @@ export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLin
     // Reads and drops the rest: unread bytes make the system reset the connection and lose the last sent bytes.
     socket.off("readable", onReadable).resume()
     socket.end()
-    return Deferred.await(closed).pipe(
-      Effect.timeoutOrElse({
-        duration: linkCloseTimeout,
-        orElse: () => {
-          socket.destroy()
-          return Deferred.await(closed)
-        }
-      }),
-      Effect.asVoid
+    return Effect.timeoutOption(Deferred.await(closed), linkCloseTimeout).pipe(
+      Effect.andThen(Effect.sync(() => socket.destroy())),
+      Effect.andThen(Effect.asVoid(Deferred.await(closed)))
     )
   })
 

@@ -86,16 +86,11 @@ function* wrapLine(line: string, columns: number): Generator<string, void> {
   yield current
 }
 
-interface TruncatedLines {
-  readonly lines: ReadonlyArray<string>
-  readonly isTruncated: boolean
-}
-
 /**
  * Formats a foreign JSON value as indented JSON, escaped, in at most `maxLines` lines of at most `columns`. The cost
  * depends on these limits, not on the value; only the names of an object are all read by the engine.
  */
-export const formatJsonForTerminal = (value: unknown, columns: number, maxLines: number): TruncatedLines => {
+export const formatJsonForTerminal = (value: unknown, columns: number, maxLines: number) => {
   const lines: Array<string> = []
   for (const line of jsonLines(["", value], columns * (maxLines + 1))) {
     for (const part of wrapLine(escapeForTerminal(line), columns)) {

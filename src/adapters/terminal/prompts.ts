@@ -89,15 +89,11 @@ const consentContext =
 /** The name of the user at the terminal among the approvers. */
 export const terminalApprover = "terminal"
 
-const allowOnce: ApprovalAnswer = { action: "allow", scope: "once" }
-const allowTool: ApprovalAnswer = { action: "allow", scope: "tool" }
-
-const answers: ReadonlyMap<string, ApprovalAnswer> = new Map<string, ApprovalAnswer>([
-  ["y", allowOnce],
-  ["yes", allowOnce],
-  ["a", allowTool],
-  ["always", allowTool]
-])
+const parseConsent = (text: string): ApprovalAnswer => {
+  const [, once, always] = /^\s*(?:(y|yes)|(a|always))\s*$/i.exec(text) ?? []
+  if (once === undefined && always === undefined) return { action: "deny" }
+  return { action: "allow", scope: once === undefined ? "tool" : "once" }
+}
 
 /**
  * Asks for consent to a tool call. Answers other than yes and always, and a closed terminal, mean no. The question ends
@@ -113,9 +109,7 @@ export const makeConsentPrompt =
           prompt: "Run it? y(es), N(o), a(lways this tool in this office): ",
           discardTypeahead: true
         })
-        const word = Option.getOrElse(answer, () => "")
-        const given: ApprovalAnswer = answers.get(word.trim().toLowerCase()) ?? { action: "deny" }
-        return { ...given, by: terminalApprover }
+        return { ...parseConsent(Option.getOrElse(answer, () => "")), by: terminalApprover }
       }),
       "question withdrawn: the call was decided elsewhere, was cancelled or timed out"
     )

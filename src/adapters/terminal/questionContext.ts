@@ -7,10 +7,7 @@ export interface TerminalOutput {
   readonly rows?: number
 }
 
-interface TerminalSize {
-  readonly columns: number
-  readonly rows: number
-}
+type TerminalSize = Required<TerminalOutput>
 
 /** The lines above a question for a terminal of this size. They are drawn again with the question. */
 export type Context = (size: TerminalSize) => ReadonlyArray<string>

@@ -4,7 +4,8 @@ import type { JsonObject } from "../../domain/json.ts"
 import { collectPages } from "../shared/paging.ts"
 import { DocumentReader, DocumentUnreadable } from "../ports/files/DocumentReader.ts"
 import type { AgentError } from "./AgentErrors.ts"
-import { type AgentRequests } from "./AgentRequests.ts"
+import type { AgentRequests } from "./AgentRequests.ts"
+import { type BlobOptions, defaultMaxBytes, defaultTimeoutSeconds } from "./blobs.ts"
 import type { DocumentLocation } from "../../domain/model/messages/requests.ts"
 import type { ComputerName } from "../../domain/model/ids.ts"
 
@@ -13,13 +14,8 @@ export interface FetchedDocument extends Omit<DocumentLocation, "size"> {
   readonly bytes: Uint8Array
 }
 
-/** Limits for fetching a document. */
-export interface FetchOptions {
-  /** Timeout in whole seconds, applied to the Computer's reply and again to the transfer; 60 by default. */
-  readonly timeout?: number
-  /** Maximum size of the document in bytes; 32 MiB by default. */
-  readonly maxBytes?: number
-}
+/** Limits for fetching a document; the timeout applies to the Computer's reply and again to the transfer. */
+export interface FetchOptions extends BlobOptions {}
 
 /** Operations that need more than one request. */
 export interface AgentQueries {
@@ -38,11 +34,6 @@ export interface AgentQueries {
     options?: FetchOptions
   ) => Effect.Effect<FetchedDocument, AgentError | DocumentUnreadable>
 }
-
-const defaultTransferSeconds = 60
-
-/** Default maximum size of a document in bytes: the caller holds it in memory. */
-const defaultMaxBytes = 32 * 1024 * 1024
 
 const unreadable = (message: string) => Effect.fail(new DocumentUnreadable({ message }))
 
@@ -69,7 +60,7 @@ export const makeAgentQueries = Effect.fnUntraced(function* (requests: AgentRequ
       if (size !== undefined && size > maxBytes) {
         return yield* unreadable(`${uri} has ${size} bytes, more than the ${maxBytes} allowed`)
       }
-      const seconds = timeout ?? defaultTransferSeconds
+      const seconds = timeout ?? defaultTimeoutSeconds
       const { bytes, mimeType } = yield* reader.value.read(found.uri, maxBytes).pipe(
         Effect.timeoutOrElse({
           duration: Duration.seconds(seconds),

@@ -34,13 +34,7 @@ import {
 } from "./blobs.ts"
 import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { type KnownPeers, makeKnownPeers, makeMcpChannel, type McpServerRequest } from "./mcpChannel.ts"
-import {
-  makeOfficeRequests,
-  makeRequestMethods,
-  type OfficeRequests,
-  type RequestMethod,
-  type RequestMethods
-} from "./officeRequests.ts"
+import { makeOfficeRequests, type OfficeRequests, type RequestMethod, type RequestMethods } from "./officeRequests.ts"
 import { makeToolTask, type ToolTask } from "./tasks/toolTasks.ts"
 import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
 
@@ -210,7 +204,7 @@ export const makeAgentRequests = (
   const { line } = member
   const { calls, cancel } = line
   const requests = makeOfficeRequests(member, { name: agent, office })
-  const { methods, requestMethod } = makeRequestMethods(line, requests)
+  const { methods, requestMethod } = requests
   const transfers = makeTransfers(member, agent, requests)
   const listings = makeListings(line, office, requests, peers)
   const { listMcpServers, sendMcp } = makeMcpChannel({ calls, request: requests.request, ...listings }, peers)
@@ -228,15 +222,15 @@ export const makeAgentRequests = (
   }
 
   const task: AgentRequests["task"] = (computer, id, hooks = {}) =>
-    makeToolTask(
-      {
-        line,
-        statuses,
-        send: (method, params, timeout) => sendMcp(computer, { method, params, ...definedOnly({ timeout }) }),
-        restore: (result) => restore(computer, result, defaultToolTimeoutSeconds)
-      },
-      { computer, id, receiver: answerStatuses(methods, computer, hooks) }
-    )
+    makeToolTask({
+      computer,
+      id,
+      line,
+      statuses,
+      receiver: answerStatuses(methods, computer, hooks),
+      send: (method, params, timeout) => sendMcp(computer, { method, params, ...definedOnly({ timeout }) }),
+      restore: (result) => restore(computer, result, defaultToolTimeoutSeconds)
+    })
 
   return {
     ...methods,

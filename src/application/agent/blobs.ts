@@ -36,18 +36,18 @@ export interface FetchedBlob {
   readonly sha256: string
 }
 
-/** Limits for reading a blob. */
+/** Limits for reading a blob or a document. */
 export interface BlobOptions {
-  /** Timeout of all chunks together in whole seconds; 60 by default. */
+  /** Timeout of the transfer in whole seconds, of all chunks together; 60 by default. */
   readonly timeout?: number
   /** Maximum size of the content in bytes; 32 MiB by default. */
   readonly maxBytes?: number
 }
 
 /** Default maximum size in bytes: the caller holds the content in memory. */
-const defaultMaxBytes = 32 * 1024 * 1024
+export const defaultMaxBytes = 32 * 1024 * 1024
 
-const defaultTimeoutSeconds = 60
+export const defaultTimeoutSeconds = 60
 
 /** Attempts to read content that changes. */
 const maxAttempts = 4

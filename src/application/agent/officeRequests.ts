@@ -60,12 +60,12 @@ export type RequestMethod = <K extends MethodName>(
 
 export type OfficeRequests = ReturnType<typeof makeOfficeRequests>
 
-/** Makes the functions that send requests of an Agent to its office. */
+/** Makes the functions that send requests of an Agent to its office, and the methods of the table of requests. */
 export const makeOfficeRequests = (
   member: OfficeMember,
   { name: agent, office }: { readonly name: string; readonly office: string }
 ) => {
-  const { decodeProtocolError } = member.line
+  const { calls, decodeProtocolError } = member.line
   const report = makeListingReport({ office })
 
   /** Sends a request and decodes its reply, or the protocol error instead of the reply. */
@@ -101,14 +101,6 @@ export const makeOfficeRequests = (
       send(definition, makePayload({ agent, reqId }), timeout)
     )
 
-  return { send, request, report }
-}
-
-/** Makes the methods that follow from the table of requests. */
-export const makeRequestMethods = (
-  { calls }: OfficeMember["line"],
-  { request }: OfficeRequests
-): { readonly methods: RequestMethods; readonly requestMethod: RequestMethod } => {
   const requestRow = (name: MethodName, fields: object): Effect.Effect<object, AgentError> => {
     const completed = completeFields(name, fields)
     if (Result.isFailure(completed)) return Effect.fail(completed.failure)
@@ -130,6 +122,9 @@ export const makeRequestMethods = (
       return Effect.map(requestRow(name, fields), toResult)
     }
   return {
+    send,
+    request,
+    report,
     methods: Record.fromIterableWith(methodNames, (name) => [name, runMethod(name)]) as unknown as RequestMethods,
     requestMethod: requestRow as unknown as RequestMethod
   }

@@ -78,11 +78,7 @@ const lists: { readonly [E in ListEvent]: (view: OfficeView, options: OfficeTool
 const isChanged = (list: ListEvent, before: OfficeView, after: OfficeView, options: OfficeToolsOptions): boolean =>
   !isShallowEqual(lists[list](before, options), lists[list](after, options))
 
-const changesBetween = (
-  before: OfficeView,
-  after: OfficeView,
-  options: OfficeToolsOptions
-): ReadonlyArray<McpChange> => {
+const changesBetween = (before: OfficeView, after: OfficeView, options: OfficeToolsOptions) => {
   const windows = windowsOf(before)
   return [
     ...Record.keys(lists).flatMap((_tag) => (isChanged(_tag, before, after, options) ? [{ _tag }] : [])),

@@ -21,8 +21,8 @@ import { type PackCall, PackError, PackLoader } from "../ports/packs/PackLoader.
 import { makeRefresher } from "../shared/Refresher.ts"
 import { makePackSession } from "./packSession.ts"
 import { resolvePack, supervisePack } from "./PackSupervision.ts"
-import { type HostedRoute, makePackTable, type PackStatus, type PackView } from "./PackTable.ts"
-import type { PackCallError, PackCallLimits, RunningPack } from "./RunningPack.ts"
+import { type HostedRoute, isPending, makePackTable, type PackStatus, type PackView } from "./PackTable.ts"
+import type { PackCallLimits, RunningPack } from "./RunningPack.ts"
 
 /** Finds tool packs in folders, keeps them up to date, and calls their tools (seed 004). */
 export class PackHost extends Context.Service<
@@ -39,7 +39,7 @@ export class PackHost extends Context.Service<
       hosted: HostedRoute,
       call: Omit<PackCall, "tool">,
       onProgress?: (progress: McpProgress) => Effect.Effect<void>
-    ) => Effect.Effect<JsonObject, PackCallError>
+    ) => Effect.Effect<JsonObject, PackError>
     /** All tools of all packs as one MCP peer. */
     readonly session: McpSession
     /** Scans the folders, and waits until every pack is loaded or has failed. */
@@ -77,8 +77,6 @@ interface HostedPack {
   /** The version that takes calls: the previous one until this one is loaded. */
   readonly running: RunningPack | undefined
 }
-
-const isPending = ({ _tag }: PackStatus): boolean => _tag === "Installing" || _tag === "Loading"
 
 /** Finds the packs in folders by their paths, highest priority first. Of two packs with one name, the first one counts. */
 const findPacks = Effect.fnUntraced(function* ({ scan }: PackFolders["Service"], roots: ReadonlyArray<string>) {

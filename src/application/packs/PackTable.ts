@@ -18,6 +18,9 @@ export type PackStatus =
     }
   | { readonly _tag: "Failed"; readonly reason: string }
 
+/** True for a pack that is neither loaded nor has failed yet. */
+export const isPending = ({ _tag }: PackStatus): boolean => _tag === "Installing" || _tag === "Loading"
+
 /** A pack as the users of its host see it. */
 export interface PackView {
   readonly name: string

@@ -3,16 +3,15 @@ import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import type { InspectedPart } from "../../domain/page/Inspection.ts"
 import type { McpChange, McpSession } from "../ports/McpSession.ts"
 import { toolNotFoundError, toolsOnlySession, watchHub } from "../shared/toolsOnlySession.ts"
-import type { PackCallError } from "./RunningPack.ts"
+import type { PackError } from "../ports/packs/PackLoader.ts"
 import { withParts } from "../shared/page/partsResource.ts"
 import type { PackTable, PackView } from "./PackTable.ts"
 
 const maxListedProblems = 10
 
 /** Describes an error for a model. */
-const formatFailure = (error: PackCallError): string => {
-  const problems = error._tag === "PackError" ? (error.problems ?? []) : []
-  if (problems.length === 0) return error.message
+const formatFailure = ({ message, problems = [] }: PackError): string => {
+  if (problems.length === 0) return message
   const lines = problems.slice(0, maxListedProblems).map(({ loc, msg }) => {
     const where = loc.filter((part) => part !== "body").join(".")
     return `\n- ${where === "" ? msg : `${where}: ${msg}`}`

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { truncateQuote } from "../errorMessage.ts"
 import { JsonObject } from "../json.ts"
 import { type InputRequest, toExactRequest } from "../model/InputRequest.ts"
+import { wireStruct } from "../model/wireStruct.ts"
 import { definedOnly } from "../objects.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "./Approval.ts"
 import { toolParts } from "../tools/toolPins.ts"
@@ -19,11 +20,11 @@ const Arguments = Schema.String.check(Schema.isMaxLength(argumentsLengths.one + 
 
 const Difference = Schema.Struct({ part: Schema.Literals(toolParts), before: Text, after: Text })
 
-const Change = Schema.Struct({
+const Change = wireStruct({
   approvedAt: Schema.Finite,
   approvedBy: Text,
   differences: Schema.Array(Difference).check(Schema.isMaxLength(toolParts.length))
-}).pipe(Schema.encodeKeys({ approvedAt: "approved_at", approvedBy: "approved_by" }))
+})
 
 /** Characters of the message of a question in a list, and of the JSON text of its schema, which a longer one omits. */
 const maxListedMessage = 500
@@ -39,41 +40,33 @@ const InputView = Schema.Union([
  * An approval as its approvers see it. Arguments are indented JSON, which ends with `…` when it is truncated. Times are
  * milliseconds of the epoch at the Computer; `expiresIn` does not depend on its clock.
  */
-export const ApprovalView = Schema.Struct({
-  id: Text,
-  computer: Text,
-  server: Text,
-  tool: Text,
-  requester: Text,
-  arguments: Arguments,
-  argumentsDigest: Text,
-  /** The arguments of the last approved call of this tool; missing in lists. */
-  previousArguments: Optional(Arguments),
-  change: Optional(Change),
-  askedBy: Text,
-  reason: Optional(Text),
-  requestedAt: Schema.Finite,
-  expiresIn: Schema.Finite,
-  state: Schema.Literals(["open", "allowed", "denied", "expired", "cancelled"]),
-  decidedBy: Optional(Text),
-  decidedAt: Optional(Schema.Finite),
-  /** How long the tool is allowed in this office: this call, or until a time, or until the grant is revoked. */
-  scope: Optional(Schema.Literals(["once", "tool"])),
-  until: Optional(Schema.Finite),
-  denialReason: Optional(Text),
-  /** The question to answer instead of consent. */
-  input: Optional(InputView)
-}).pipe(
-  Schema.encodeKeys({
-    argumentsDigest: "arguments_sha256",
-    previousArguments: "previous_arguments",
-    askedBy: "asked_by",
-    requestedAt: "requested_at",
-    expiresIn: "expires_in_ms",
-    decidedBy: "decided_by",
-    decidedAt: "decided_at",
-    denialReason: "denial_reason"
-  })
+export const ApprovalView = wireStruct(
+  {
+    id: Text,
+    computer: Text,
+    server: Text,
+    tool: Text,
+    requester: Text,
+    arguments: Arguments,
+    argumentsDigest: Text,
+    /** The arguments of the last approved call of this tool; missing in lists. */
+    previousArguments: Optional(Arguments),
+    change: Optional(Change),
+    askedBy: Text,
+    reason: Optional(Text),
+    requestedAt: Schema.Finite,
+    expiresIn: Schema.Finite,
+    state: Schema.Literals(["open", "allowed", "denied", "expired", "cancelled"]),
+    decidedBy: Optional(Text),
+    decidedAt: Optional(Schema.Finite),
+    /** How long the tool is allowed in this office: this call, or until a time, or until the grant is revoked. */
+    scope: Optional(Schema.Literals(["once", "tool"])),
+    until: Optional(Schema.Finite),
+    denialReason: Optional(Text),
+    /** The question to answer instead of consent. */
+    input: Optional(InputView)
+  },
+  { argumentsDigest: "arguments_sha256", expiresIn: "expires_in_ms" }
 )
 export type ApprovalView = typeof ApprovalView.Type
 

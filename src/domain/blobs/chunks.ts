@@ -34,12 +34,7 @@ type ContentIdentity = Pick<BlobChunk, "totalSize" | "sha256">
  * Checks a received chunk against the requested offset and the first chunk of the same read. `drift`: the content has
  * changed since. `invalid`: the chunk contradicts itself or the request.
  */
-export const checkChunk = (
-  chunk: BlobChunk,
-  length: number,
-  offset: number,
-  first: ContentIdentity
-): "drift" | "invalid" | undefined => {
+export const checkChunk = (chunk: BlobChunk, length: number, offset: number, first: ContentIdentity) => {
   if (chunk.totalSize !== first.totalSize || chunk.sha256 !== first.sha256) return "drift"
   const end = offset + length
   const isValid =

@@ -20,12 +20,7 @@ const violationPoints = (violation: string, bytes: number): number => {
 export const newViolationBudget = (now: number): ViolationBudget => ({ windowStart: now, points: 0 })
 
 /** Adds a violation; `bytes` is the size of garbage. */
-export const recordViolation = (
-  budget: ViolationBudget,
-  now: number,
-  violation: string,
-  bytes = 0
-): ViolationBudget => {
+export const recordViolation = (budget: ViolationBudget, now: number, violation: string, bytes = 0) => {
   // The clock may have been set back.
   const isOver = Math.abs(now - budget.windowStart) >= maxViolations.windowMillis
   const { windowStart, points } = isOver ? newViolationBudget(now) : budget

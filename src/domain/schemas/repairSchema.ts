@@ -1,3 +1,4 @@
+import { Result } from "effect"
 import { asObject, asStrings, isJsonObject, type JsonObject, maxJsonDepth } from "../json.ts"
 import { resolveRef, schemaListKeywords, schemaMapKeywords, singleSchemaKeywords } from "./jsonSchema.ts"
 
@@ -22,13 +23,8 @@ const texts: Repair = (value) => {
   return asStrings(value) ?? value.filter((item) => typeof item === "string")
 }
 
-const isPattern = (value: unknown): boolean => {
-  try {
-    return typeof value === "string" && new RegExp(value, "u").unicode
-  } catch {
-    return false
-  }
-}
+const isPattern = (value: unknown): boolean =>
+  typeof value === "string" && Result.isSuccess(Result.try(() => new RegExp(value, "u")))
 
 /** The drafts that validators know. */
 const isKnownDraft = (value: unknown): boolean =>

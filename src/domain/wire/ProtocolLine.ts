@@ -1,15 +1,14 @@
-import type { Result } from "effect"
+import { officeKeyOfLine } from "../model/ids.ts"
 import type { JsonObject } from "../json.ts"
-import type { CallReport } from "../model/CallStatus.ts"
-import type { Notification } from "../model/Notification.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
 import type { Naming } from "../tools/naming.ts"
 import type { Calls } from "./calls.ts"
 import type { RoutedDefinition } from "./defineCall.ts"
-import type { callStatus } from "./v0_2/callStatus.ts"
-import type { cancel, serverRequests, updates } from "./v0_2/events.ts"
+import { decodeAckError, decodeMembershipAck, encodeMembershipAck } from "./v0_2/acks.ts"
+import { callStatus, decodeCallStatus, encodeCallStatus } from "./v0_2/callStatus.ts"
+import { cancel, serverRequests, unknownCall, updates } from "./v0_2/events.ts"
+import { decodeNotification, encodeNotification, encodeReplaced, replacedEvent } from "./v0_2/notifications.ts"
 import type { Version } from "./version.ts"
-import { officeKeyOfLine } from "../model/ids.ts"
 
 export type ServerRequests = typeof serverRequests
 
@@ -22,29 +21,31 @@ export type EventDefinition =
   | typeof cancel
   | CallStatusDefinition
 
-export interface WireMessage {
-  readonly event: string
-  readonly body: unknown
+/** The parts that all lines have had in common so far. */
+const sharedParts = {
+  serverRequests,
+  updates,
+  cancel,
+  callStatus,
+  unknownCall,
+  encodeNotification,
+  decodeNotification,
+  encodeCallStatus,
+  decodeCallStatus,
+  replacedEvent,
+  encodeReplaced,
+  encodeMembershipAck,
+  decodeMembershipAck,
+  decodeProtocolError: decodeAckError
 }
 
-/**
- * One minor version of the protocol: its events, codecs and acknowledgements. Everything outside this folder works with
- * the neutral model, and takes what depends on the line from here.
- */
-export interface ProtocolLine {
+/** What distinguishes a line. */
+interface LineParts {
   /** `MAJOR.MINOR`. */
   readonly name: string
   /** The version that members of this line announce, and that a Server of this line reports. */
   readonly version: Version
   readonly calls: Calls
-  readonly serverRequests: ServerRequests
-  readonly updates: typeof updates
-  readonly cancel: typeof cancel
-  readonly callStatus: CallStatusDefinition
-  /** Routes the `client:*` events of newer peers, by their Computer. */
-  readonly unknownCall: RoutedDefinition
-  /** The definition of an event that members send. */
-  readonly findEventDefinition: (event: string) => EventDefinition | undefined
   /** The key of an office at a Server. Offices of different lines have different keys: their members never meet. */
   readonly officeKey: (officeId: string) => string
   readonly naming: Naming
@@ -52,28 +53,21 @@ export interface ProtocolLine {
   readonly hasRoleInHandshake: boolean
   /** Binary data of a tool result above this size in bytes, each, is sent as a blob; infinite unless all Agents read blobs. */
   readonly inlineBytes: number
-  readonly encodeNotification: (notification: Notification) => WireMessage
-  /** Decodes a notification; fails with the error in one line. */
-  readonly decodeNotification: (event: string, body: unknown) => Result.Result<Notification, string>
-  readonly encodeCallStatus: (report: CallReport) => unknown
-  readonly decodeCallStatus: (body: unknown) => Result.Result<CallReport, string>
-  /** The event of the last message to a connection that another connection of the same identity replaced. */
-  readonly replacedEvent: string
-  readonly encodeReplaced: (reason: string) => WireMessage
-  /** Encodes the acknowledgement of a join or a leave. */
-  readonly encodeMembershipAck: (
-    outcome: Result.Result<unknown, { readonly message: string }>
-  ) => ReadonlyArray<unknown>
-  readonly decodeMembershipAck: (values: ReadonlyArray<unknown>) => Result.Result<void, string>
   readonly encodeProtocolError: (error: ProtocolError) => JsonObject
-  /** Decodes the error of an acknowledgement; `undefined` for other values. */
-  readonly decodeProtocolError: (value: unknown) => ProtocolError | undefined
 }
 
-type LineParts = Omit<ProtocolLine, "findEventDefinition">
+/**
+ * One minor version of the protocol: its events, codecs and acknowledgements. Everything outside this folder works with
+ * the neutral model, and takes what depends on the line from here.
+ */
+export interface ProtocolLine extends LineParts, Readonly<typeof sharedParts> {
+  /** The definition of an event that members send. */
+  readonly findEventDefinition: (event: string) => EventDefinition | undefined
+}
 
-/** Makes a line from its parts. */
-export const makeLine = (parts: LineParts): ProtocolLine => {
+/** Makes a line from the parts that distinguish it. */
+export const makeLine = (differences: LineParts & Partial<typeof sharedParts>): ProtocolLine => {
+  const parts = { ...sharedParts, ...differences }
   const { callStatus, calls, cancel, serverRequests, unknownCall, updates } = parts
   const definitions: ReadonlyArray<EventDefinition | undefined> = [
     ...Object.values(calls),
@@ -98,7 +92,7 @@ export const makeLine = (parts: LineParts): ProtocolLine => {
 /** Makes a line from its predecessor and its differences. */
 export const extendLine = (
   predecessor: ProtocolLine,
-  differences: Pick<ProtocolLine, "name" | "version"> & Partial<Omit<LineParts, "officeKey">>
+  differences: Pick<ProtocolLine, "name" | "version"> & Partial<Omit<ProtocolLine, "findEventDefinition" | "officeKey">>
 ): ProtocolLine =>
   makeLine({
     ...predecessor,

@@ -32,7 +32,7 @@ import { type Codec, makeCodec, makeListCodec } from "../validation.ts"
 import { defineCall, defineMethod, type RoutingInfo } from "./defineCall.ts"
 import { computerConfigCodec } from "./v0_2/computerConfig.ts"
 import * as Messages from "./v0_2/messages.ts"
-import { wireStruct } from "./wireStruct.ts"
+import { wireStruct } from "../model/wireStruct.ts"
 import type { ComputerName, RequestId } from "../model/ids.ts"
 
 const isIdentifier = (value: unknown): value is string =>

@@ -2,7 +2,7 @@ import { Result, type Schema } from "effect"
 import { type TargetRequest, targetFields } from "../model/messages/requests.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
 import { type Codec, makeCodec } from "../validation.ts"
-import { wireStruct } from "./wireStruct.ts"
+import { wireStruct } from "../model/wireStruct.ts"
 import type { ComputerName, RequestId } from "../model/ids.ts"
 
 /** What the Server needs to route a request. */
@@ -36,21 +36,20 @@ export interface CallDefinition<Request, Reply> extends RoutedDefinition {
 }
 
 /** A row of the table of requests, apart from the method. */
-interface CallParts<F extends Schema.Struct.Fields, Reply> {
-  readonly event: string
-  readonly aliases?: ReadonlyArray<string>
+interface CallParts<F extends Schema.Struct.Fields, Reply>
+  extends Pick<CallDefinition<RequestWith<F>, Reply>, "event" | "reply">,
+    Partial<
+      Pick<
+        CallDefinition<RequestWith<F>, Reply>,
+        "aliases" | "cancellable" | "isExtension" | "request" | "timeoutSeconds"
+      >
+    > {
   /** The fields of the request beside its target. */
   readonly fields: F
   /** Members of the request with another name on the wire than the field in snake case. */
   readonly names?: { readonly [K in keyof F]?: string }
-  /** The codec of a request with more than fields and names. */
-  readonly request?: Codec<RequestWith<F>>
-  readonly reply: Codec<Reply>
-  readonly timeoutSeconds?: (request: RequestWith<F>) => number | undefined
   /** Decodes the routing of valid requests without the schema; `undefined` falls back to the schema. */
   readonly decodeRoutingFast?: (head: unknown) => RoutingInfo | undefined
-  readonly cancellable?: boolean
-  readonly isExtension?: boolean
 }
 
 /** The fields of a request beside its target. */
@@ -94,26 +93,25 @@ export const defineCall = <const F extends Schema.Struct.Fields, Reply>({
 /** Leaves out the request id of a reply, which only its sender needs. */
 type WithoutReqId<Reply> = Omit<Reply, "reqId">
 
-/** How an Agent offers a request: as a method with the name of the row. */
-export interface CallMethod<
+/** A row that Agents offer as a method with the name of the row. */
+interface MethodParts<
   F extends Schema.Struct.Fields,
   Reply,
   Args extends ReadonlyArray<unknown>,
   Named,
   A,
   OnPage extends boolean
-> {
-  readonly fields: F
+> extends CallParts<F, Reply> {
   /** Names the arguments of the method. The other fields are members of a last argument, `options`. */
   readonly toFields: (...args: Args) => Named
   /** Fields that are sent where `options` has none. */
-  readonly defaults: Partial<FieldsOf<F>>
+  readonly defaults?: Partial<FieldsOf<F>>
   /** The error of a request that its Computer would reject. */
-  readonly check: (request: RequestWith<F>) => ProtocolError | undefined
+  readonly check?: (request: RequestWith<F>) => ProtocolError | undefined
   /** What the method gives of the reply. */
   readonly toResult: (reply: WithoutReqId<Reply>) => A
   /** True when the office page sends it for its operators. */
-  readonly onPage: OnPage
+  readonly onPage?: OnPage
 }
 
 /** Defines a request to a Computer that is a method of Agents. */
@@ -131,9 +129,7 @@ export const defineMethod = <
   toFields,
   toResult,
   ...parts
-}: CallParts<F, Reply> &
-  Pick<CallMethod<F, Reply, Args, Named, A, OnPage>, "toFields" | "toResult"> &
-  Partial<Pick<CallMethod<F, Reply, Args, Named, A, OnPage>, "check" | "defaults" | "onPage">>) => ({
+}: MethodParts<F, Reply, Args, Named, A, OnPage>) => ({
   ...defineCall(parts),
   method: { fields: parts.fields, toFields, defaults, check, toResult, onPage }
 })

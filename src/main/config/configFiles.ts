@@ -192,10 +192,7 @@ export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray
 })
 
 /** Warns of values for inputs that are not configured: probably typing errors. */
-export const unknownInputWarnings = (
-  { inputs }: ComputerConfig,
-  given: { readonly [id: string]: unknown }
-): ReadonlyArray<string> => {
+export const unknownInputWarnings = ({ inputs }: ComputerConfig, given: { readonly [id: string]: unknown }) => {
   const ids = inputs.map(({ id }) => id)
   return Object.keys(given)
     .filter((id) => !ids.includes(id))

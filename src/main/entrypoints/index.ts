@@ -70,13 +70,17 @@ export {
 export { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
 export * as RulePolicy from "../../application/computer/calls/RulePolicy.ts"
 export type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
-export { type AuthenticateDevice, DeviceRejected } from "../../application/devices/AuthenticateDevice.ts"
+export {
+  type AuthenticateDevice,
+  type DeviceGatewayOptions,
+  DeviceRejected
+} from "../../application/devices/DeviceGatewayOptions.ts"
 export {
   connectDevice,
   type DeviceClientOptions,
   type DeviceStatus
 } from "../../application/devices/client/DeviceClient.ts"
-export { DeviceGateway, type DeviceGatewayOptions } from "../../application/devices/gateway/DeviceGateway.ts"
+export { DeviceGateway } from "../../application/devices/gateway/DeviceGateway.ts"
 export type { DeviceLimits, GatewayLimits } from "../../application/devices/DeviceLimits.ts"
 export type { Device } from "../../application/devices/gateway/DeviceRegistry.ts"
 export { NotPermitted, type OfficeMember } from "../../application/member/OfficeMember.ts"

@@ -1,7 +1,8 @@
 import { Layer } from "effect"
 import * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
 import * as TcpListener from "../../adapters/tcp/TcpListener.ts"
-import { DeviceGateway, type DeviceGatewayOptions } from "../../application/devices/gateway/DeviceGateway.ts"
+import { DeviceGateway } from "../../application/devices/gateway/DeviceGateway.ts"
+import type { DeviceGatewayOptions } from "../../application/devices/DeviceGatewayOptions.ts"
 import type { ListenError } from "../../application/ports/Transport.ts"
 
 /** A gateway on TCP that publishes its devices as MCP tools. */

@@ -5,6 +5,7 @@ import type { DocumentAccess } from "../layers/agentLayer.ts"
 import type { AgentOptions, AgentShape, ToolCall as CoreToolCall } from "../../application/agent/Agent.ts"
 import type { TaskStatus } from "../../application/agent/tasks/toolTasks.ts"
 import type { BlobOptions, SkillContent } from "../../application/agent/blobs.ts"
+import type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import type { OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 import type { MethodArguments, MethodName, MethodResult } from "../../domain/wire/calls.ts"
@@ -12,9 +13,9 @@ import { definedOnly } from "../../domain/objects.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { HookOf } from "./computerHooks.ts"
-import { describeValue } from "./checkArguments.ts"
+import { type ChecksOf, describeValue } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
-import type { PromisedMembers } from "./promisedMethods.ts"
+import type { MemberRows, PromisedMembers } from "./promisedMethods.ts"
 import type { Cancellable, Closeable, Log } from "./RunningService.ts"
 
 /** Options of a connection to a Server. */
@@ -68,28 +69,39 @@ type RequestMethods = {
   readonly [K in MethodName]: (...args: MethodArguments<K, Cancellable>) => Promise<MethodResult<K>>
 }
 
+export const byteLimits: ChecksOf<BlobOptions> = { maxBytes: "limit", timeout: "seconds" }
+
+const serverRequest: ChecksOf<McpServerRequest> = {
+  server: ["string"],
+  method: ["string"],
+  params: ["object"],
+  timeout: "seconds"
+}
+
+/** The members of an Agent that are promised as they are. */
+export const agentMemberRows = {
+  allResources: { required: ["string", "string"] },
+  approvals: { iterates: true },
+  blob: { required: ["string", "string"], options: byteLimits },
+  changes: { iterates: true },
+  changesOf: { required: ["string"], iterates: true },
+  events: { iterates: true },
+  fetchDocument: { required: ["string", "string"], options: byteLimits },
+  getTools: { required: ["string"] },
+  mcpRequest: { required: ["string", serverRequest] },
+  mcpServers: { required: ["string"] },
+  members: {},
+  putBlob: { required: ["string", "data"], options: { nameHint: "string" } },
+  settled: {},
+  status: { iterates: true },
+  view: {}
+} satisfies MemberRows<AgentShape>
+
 /** An Agent in its office; reconnects when the connection is lost. Promises reject with an `A2cError`. */
 export interface ConnectedAgent
   extends Closeable,
     RequestMethods,
-    PromisedMembers<
-      AgentShape,
-      | "allResources"
-      | "approvals"
-      | "blob"
-      | "changes"
-      | "changesOf"
-      | "events"
-      | "fetchDocument"
-      | "getTools"
-      | "mcpRequest"
-      | "mcpServers"
-      | "members"
-      | "putBlob"
-      | "settled"
-      | "status"
-      | "view"
-    > {
+    PromisedMembers<AgentShape, keyof typeof agentMemberRows> {
   /**
    * Calls a tool, on the only Computer that has it unless `computer` names one, and reads the blobs of its result. A
    * failed tool and a timeout are results with `isError`, not rejections. Aborting the signal cancels the call on the

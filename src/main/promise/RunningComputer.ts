@@ -22,7 +22,7 @@ import { approvalAnswer, connectionChecks } from "./connectWithLayer.ts"
 import { type ComputerHooks, toLayerOptions, toPolicyLayer } from "./computerHooks.ts"
 import { checkArguments, type ChecksOf } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
-import { makeMethods, type MethodRows, type PromisedMembers } from "./promisedMethods.ts"
+import { makeMethods, type MemberRows, type MethodRows, type PromisedMembers } from "./promisedMethods.ts"
 import { type Cancellable, type Closeable, startService } from "./RunningService.ts"
 
 /** The configuration of a Computer. */
@@ -59,24 +59,24 @@ export type ServerStateView = ServerState extends infer State
     : State
   : never
 
+/** The members of a Computer that are promised as they are. */
+const memberRows = {
+  approvals: { iterates: true },
+  catalogue: {},
+  grants: {},
+  history: {},
+  leave: {},
+  office: {},
+  restart: { required: ["string"] },
+  revokeGrant: { required: ["string"] },
+  setup: {},
+  start: { required: ["string"] },
+  status: { iterates: true },
+  stop: { required: ["string"] }
+} satisfies MemberRows<Computer["Service"]>
+
 /** A running Computer. Promises reject with an `A2cError`. */
-export interface RunningComputer
-  extends Closeable,
-    PromisedMembers<
-      Computer["Service"],
-      | "approvals"
-      | "catalogue"
-      | "grants"
-      | "history"
-      | "leave"
-      | "office"
-      | "restart"
-      | "revokeGrant"
-      | "setup"
-      | "start"
-      | "status"
-      | "stop"
-    > {
+export interface RunningComputer extends Closeable, PromisedMembers<Computer["Service"], keyof typeof memberRows> {
   /** The state of every configured MCP server, in the order of the configuration. */
   readonly servers: (options?: Cancellable) => Promise<ReadonlyMap<string, ServerStateView>>
   /** The same now, and after every change. */
@@ -170,13 +170,12 @@ const joinOptions: ChecksOf<ComputerJoinOptions> = {
 }
 
 const methodRows: MethodRows<Computer["Service"], Omit<RunningComputer, keyof Closeable>> = {
-  approvals: { iterates: true },
+  ...memberRows,
   callTool: {
     required: [{ params: "object", requester: "string", timeout: "seconds", tool: ["string"] }],
     call: ({ callTool }, { params = {}, timeout, ...call }) =>
       callTool({ ...call, params, ...(timeout !== undefined && { timeout: Duration.seconds(timeout) }) })
   },
-  catalogue: {},
   changes: { iterates: true, call: ({ changes }) => Stream.map(changes, toServerStateViews) },
   decideApproval: {
     required: ["string", approvalAnswer],
@@ -187,26 +186,16 @@ const methodRows: MethodRows<Computer["Service"], Omit<RunningComputer, keyof Cl
     required: [{ line: "string", office: "string", params: "object", subject: ["string"], tool: ["string"] }],
     call: ({ explain }, { params = {}, ...request }) => explain({ ...request, params })
   },
-  grants: {},
-  history: {},
   join: {
     required: [joinOptions],
     call: ({ join }, { wait, ...request }) => join({ ...request, ...durations({ wait }) })
   },
-  leave: {},
-  office: {},
   reconfigure: {
     required: [{ config: ["object"], variables: computerOptions.variables }],
     call: ({ reconfigure }, { config, variables = {} }) =>
       Effect.flatMap(Effect.fromResult(parseConfig(config)), (read) => reconfigure({ config: read, variables }))
   },
-  restart: { required: ["string"] },
-  revokeGrant: { required: ["string"] },
-  servers: { call: ({ servers }) => Effect.map(servers, toServerStateViews) },
-  setup: {},
-  start: { required: ["string"] },
-  status: { iterates: true },
-  stop: { required: ["string"] }
+  servers: { call: ({ servers }) => Effect.map(servers, toServerStateViews) }
 }
 
 /** Runs a Computer with its MCP servers, and joins `office` if given; otherwise `join` does that later. */

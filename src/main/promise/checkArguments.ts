@@ -151,12 +151,7 @@ const problemOf = (what: string, kind: Kind, value: unknown): string | undefined
 const isRequired = (check: OptionChecks[string] | undefined): check is readonly [Kind] => Array.isArray(check)
 
 /** A value that has members is checked to its last one; their names follow `prefix`. */
-const valueProblem = (
-  what: string,
-  check: OptionChecks[string],
-  value: unknown,
-  prefix: string
-): string | undefined => {
+const valueProblem = (what: string, check: OptionChecks[string], value: unknown, prefix: string) => {
   if (typeof check === "string") return problemOf(what, check, value)
   if (isRequired(check)) return problemOf(what, check[0], value)
   return problemOf(what, "object", value) ?? optionProblem(check, Object(value), prefix)
@@ -194,11 +189,7 @@ export const checkOptions = (name: string, checks: OptionChecks, options: object
 }
 
 /** Throws an error that names the first missing or wrong argument, or its option. */
-export const checkArguments = (
-  name: string,
-  checks: ReadonlyArray<ArgumentCheck>,
-  args: ReadonlyArray<unknown>
-): void => {
+export const checkArguments = (name: string, checks: ReadonlyArray<ArgumentCheck>, args: ReadonlyArray<unknown>) => {
   for (const [position, check] of checks.entries()) {
     const problem = valueProblem(`argument ${position + 1}`, check, args[position], "")
     if (problem !== undefined) reject(name, problem)

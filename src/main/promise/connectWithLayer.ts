@@ -1,8 +1,6 @@
 import { Effect, type Layer, Schema, SchemaAST } from "effect"
 import { makeMcpClient } from "../../adapters/llm/McpClientLike.ts"
 import { Agent, type AgentShape, type ToolCall } from "../../application/agent/Agent.ts"
-import type { BlobOptions } from "../../application/agent/blobs.ts"
-import type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 import type { ToolTask } from "../../application/agent/tasks/toolTasks.ts"
 import { makeOfficeMcpSession } from "../../application/bridge/OfficeMcpSession.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
@@ -11,13 +9,15 @@ import { definedOnly } from "../../domain/objects.ts"
 import { type MethodName, methodNamed, methodNames } from "../../domain/wire/calls.ts"
 import { checkArguments, type ChecksOf, type Kind } from "./checkArguments.ts"
 import type { Awaitable, HookOptions } from "./computerHooks.ts"
-import type {
-  AgentConnectOptions,
-  AgentToolCall,
-  ConnectedAgent,
-  ConnectionOptions,
-  NodeAgentConnectOptions,
-  StartedTool
+import {
+  type AgentConnectOptions,
+  agentMemberRows,
+  type AgentToolCall,
+  byteLimits,
+  type ConnectedAgent,
+  type ConnectionOptions,
+  type NodeAgentConnectOptions,
+  type StartedTool
 } from "./ConnectedAgent.ts"
 import { type AnyMethodRow, makeMethods, type MethodRows } from "./promisedMethods.ts"
 import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
@@ -31,13 +31,6 @@ const startedCall: ChecksOf<Omit<AgentToolCall, "blobs">> = {
   params: "object",
   timeout: "seconds",
   tool: ["string"]
-}
-
-const serverRequest: ChecksOf<McpServerRequest> = {
-  server: ["string"],
-  method: ["string"],
-  params: ["object"],
-  timeout: "seconds"
 }
 
 export const approvalAnswer = {
@@ -105,22 +98,13 @@ const makeHandle = (run: Run, computer: string, id: string, taskOf: (agent: Agen
 
 type OwnMethods = Omit<ConnectedAgent, keyof Closeable | MethodName | "startedTool">
 
-const byteLimits: ChecksOf<BlobOptions> = { maxBytes: "limit", timeout: "seconds" }
-
 /** The methods that are no rows in the table of requests. */
 const methodRows = (run: Run, office: string): MethodRows<AgentShape, OwnMethods> => ({
-  allResources: { required: ["string", "string"] },
-  approvals: { iterates: true },
-  blob: { required: ["string", "string"], options: byteLimits },
+  ...agentMemberRows,
   callTool: {
     required: [{ ...startedCall, blobs: "blobs" }],
     call: ({ callTool }, call) => callTool(toCoreCall(call))
   },
-  changes: { iterates: true },
-  changesOf: { required: ["string"], iterates: true },
-  events: { iterates: true },
-  fetchDocument: { required: ["string", "string"], options: byteLimits },
-  getTools: { required: ["string"] },
   mcpClient: {
     options: {
       maxResult: "limit",
@@ -134,23 +118,16 @@ const methodRows = (run: Run, office: string): MethodRows<AgentShape, OwnMethods
       return Effect.flatMap(session, makeMcpClient)
     }
   },
-  mcpRequest: { required: ["string", serverRequest] },
-  mcpServers: { required: ["string"] },
-  members: {},
-  putBlob: { required: ["string", "data"], options: { nameHint: "string" } },
   readSkill: {
     required: ["string", "string"],
     options: { ...byteLimits, relPath: "string" },
     call: ({ readSkill }, computer, name, { relPath, ...limits }) => readSkill(computer, name, relPath, limits)
   },
-  settled: {},
   startTool: {
     required: [startedCall],
     call: ({ startTool }, call) =>
       Effect.map(startTool(toCoreCall(call)), (task) => makeHandle(run, task.computer, task.id, () => task))
-  },
-  status: { iterates: true },
-  view: {}
+  }
 })
 
 /** The options of every member. */

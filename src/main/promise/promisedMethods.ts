@@ -32,13 +32,9 @@ export type PromisedMembers<Service, Names extends keyof Service> = {
     : (options?: Cancellable) => PromisedResult<Service[Name]>
 }
 
-type Method = (...args: never) => unknown
-
 /** {@link ChecksOf} for the last argument of a method. */
-type LastChecksOf<M extends Method> =
-  Required<Parameters<M>> extends readonly [...ReadonlyArray<unknown>, infer Last]
-    ? ChecksOf<Omit<Last, "signal">>
-    : never
+type LastChecksOf<Args> =
+  Required<Args> extends readonly [...ReadonlyArray<unknown>, infer Last] ? ChecksOf<Omit<Last, "signal">> : never
 
 type Underlying<Result> =
   Result extends Promise<infer A>
@@ -47,32 +43,34 @@ type Underlying<Result> =
       ? Stream.Stream<A>
       : never
 
-interface MethodRow<Service, M extends Method> {
+interface Row<Service, Options, Args extends ReadonlyArray<unknown>, Running> {
   /** The arguments before the options. */
   readonly required?: ReadonlyArray<ArgumentCheck>
   /** The options besides `signal`. Without these checks others are ignored, as hosts pass their context. */
-  readonly options?: LastChecksOf<M>
+  readonly options?: Options
   /** Gives an iterable instead of a promise, and so throws. */
   readonly iterates?: true
   /** What runs; by default the member of the service. It gets options without the signal. */
-  readonly call?: (service: Service, ...args: Required<Parameters<M>>) => Underlying<ReturnType<M>>
+  readonly call?: (service: Service, ...args: Args) => Running
 }
 
 /** A row for each method of a façade. */
 export type MethodRows<Service, Methods> = {
-  readonly [Name in keyof Methods]: Methods[Name] extends Method ? MethodRow<Service, Methods[Name]> : never
+  readonly [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Result
+    ? Row<Service, LastChecksOf<Args>, Required<Args>, Underlying<Result>>
+    : never
 }
 
+/** Rows for members of a service that a façade promises as they are. */
+export type MemberRows<Service> = Partial<MethodRows<Service, PromisedMembers<Service, keyof Service>>>
+
 /** A row without the types of its method. */
-export interface AnyMethodRow<Service> {
-  readonly required?: ReadonlyArray<ArgumentCheck>
-  readonly options?: OptionChecks
-  readonly iterates?: true
-  readonly call?: (
-    service: Service,
-    ...args: ReadonlyArray<unknown>
-  ) => Effect.Effect<unknown, ExpectedError, Scope.Scope>
-}
+export type AnyMethodRow<Service> = Row<
+  Service,
+  OptionChecks,
+  ReadonlyArray<unknown>,
+  Effect.Effect<unknown, ExpectedError, Scope.Scope>
+>
 
 /** Makes the methods of a façade, which check their arguments before they run. */
 export const makeMethods = <Service extends object, Methods>(

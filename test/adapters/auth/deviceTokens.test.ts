@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { authenticateByToken, authenticateByTokens } from "../../../src/adapters/auth/deviceTokens.ts"
-import type { AuthenticateDevice } from "../../../src/application/devices/AuthenticateDevice.ts"
+import type { AuthenticateDevice } from "../../../src/application/devices/DeviceGatewayOptions.ts"
 
 /** The name that a token proves, `accepted` without a name, or the reason of the rejection. */
 const verdict = (authenticate: AuthenticateDevice, token: string) =>

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
-import * as MemoryCredentialStore from "../../../src/adapters/memory/MemoryCredentialStore.ts"
+import * as MemoryCredentialStore from "../../fixtures/MemoryCredentialStore.ts"
 import * as FileCredentialStore from "../../../src/adapters/credentials/FileCredentialStore.ts"
 import { CredentialStore } from "../../../src/application/ports/CredentialStore.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"

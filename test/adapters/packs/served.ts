@@ -3,7 +3,6 @@ import { connect } from "node:net"
 import { Deferred, Effect, Queue, Stream } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { type ServeToolsOptions, serveTools } from "../../../src/adapters/packs/http/ToolServer.ts"
-import { PackBusyError, PackTimeoutError } from "../../../src/application/packs/RunningPack.ts"
 import { PackHost } from "../../../src/application/packs/PackHost.ts"
 import type { PackView } from "../../../src/application/packs/PackTable.ts"
 import { type PackCall, PackError } from "../../../src/application/ports/packs/PackLoader.ts"
@@ -61,15 +60,15 @@ const problem = { loc: ["body", "text"], msg: "Field required", type: "missing" 
 
 /** Outcomes of calls by their name. */
 const outcomes: {
-  readonly [name: string]: Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError>
+  readonly [name: string]: Effect.Effect<JsonObject, PackError>
 } = {
   params: Effect.fail(new PackError({ reason: "invalid_params", message: "wrong", problems: [problem] })),
   unknown: Effect.fail(new PackError({ reason: "unknown_tool", message: "There is no tool 'echo' any more" })),
   failed: Effect.fail(new PackError({ reason: "failed", message: "the disk is full" })),
   crashed: Effect.fail(new PackError({ reason: "crashed", message: "the pack was killed" })),
   unusable: Effect.fail(new PackError({ reason: "unusable", message: "the pack does not load" })),
-  timeout: Effect.fail(new PackTimeoutError({ message: "no result within 120 seconds" })),
-  busy: Effect.fail(new PackBusyError({ message: "too many calls" })),
+  timeout: Effect.fail(new PackError({ reason: "timed_out", message: "no result within 120 seconds" })),
+  busy: Effect.fail(new PackError({ reason: "busy", message: "too many calls" })),
   die: Effect.die(new Error("secret internals")),
   blocks: Effect.succeed({
     content: [

@@ -1,6 +1,6 @@
 import { Context, Duration, Effect, Layer, Option, Redacted, Result, Schedule, type Scope } from "effect"
 import * as MemoryRegistry from "../../../src/adapters/memory/MemoryOfficeRegistry.ts"
-import * as RedisRegistry from "../../../src/adapters/redis/registry/RedisRegistry.ts"
+import type * as RedisRegistry from "../../../src/adapters/redis/registry/RedisRegistry.ts"
 import {
   type Registration,
   type RegistryChange,
@@ -13,6 +13,7 @@ import {
   unlimitedCapacity
 } from "../../../src/domain/office/decideMembership.ts"
 import type { MembershipError, Session } from "../../../src/domain/model/Membership.ts"
+import { redisRegistry } from "../../fixtures/redisRegistry.ts"
 
 /** A node of a registry, with the changes that it received. */
 export interface TestNode {
@@ -121,7 +122,7 @@ export const redisNodes =
     options: Partial<RedisRegistry.RedisRegistryOptions> = { gracePeriod: Duration.zero }
   ): OpenNode =>
   (name) =>
-    openNode(RedisRegistry.layer({ url: Redacted.make(url), prefix, node: name, ...options }))
+    openNode(redisRegistry({ url: Redacted.make(url), prefix, node: name, ...options }))
 
 /** The outcome of a command: "ok" or the reason of its rejection. */
 export const outcome = (effect: Effect.Effect<void, MembershipError>) =>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Redacted, type Scope } from "effect"
 import { createClient } from "redis"
-import * as MemoryNodeTransport from "../../../src/adapters/memory/MemoryNodeTransport.ts"
+import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as RedisCluster from "../../../src/adapters/redis/RedisCluster.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { NodeLink } from "../../../src/application/server/nodes/NodeLink.ts"
@@ -74,7 +74,7 @@ describe.skipIf(withoutRedis)("the Servers with one Redis", () => {
 
 /** Two nodes of a network in memory, whose links have this backlog. */
 const pair = Effect.fnUntraced(function* (backlog: () => number, limits: Partial<Limits> = {}) {
-  const network = MemoryNodeTransport.makeNetwork()
+  const cluster = MemoryCluster.makeCluster()
   const loaded = (link: Link): Link => ({ ...link, backlog })
   const adapt = Effect.map(NodeTransport, ({ connect, node, serve }) => ({
     node,
@@ -82,7 +82,7 @@ const pair = Effect.fnUntraced(function* (backlog: () => number, limits: Partial
     connect: (...to: Parameters<typeof connect>) => Effect.map(connect(...to), loaded)
   }))
   const open = Effect.fnUntraced(function* (node: string) {
-    const transport = Layer.provide(Layer.effect(NodeTransport, adapt), MemoryNodeTransport.layer(network, node))
+    const transport = Layer.provide(Layer.effect(NodeTransport, adapt), MemoryCluster.layerNode(cluster, node))
     const context = yield* Layer.build(Layer.fresh(Layer.provide(NodeLink.layer, transport)))
     const link = Context.get(context, NodeLink)
     yield* link.serve(makeEcho())

@@ -249,7 +249,7 @@ describe("pack host", () => {
       const { host } = yield* hostOf("slow", { call: () => Effect.never }, { limits: { timeout: Duration.seconds(5) } })
       const call = yield* Effect.forkChild(callRoute(host, "/tools/slow"))
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual((yield* Effect.flip(Fiber.join(call)))._tag, "PackTimeoutError")
+      assert.strictEqual((yield* Effect.flip(Fiber.join(call))).reason, "timed_out")
       const spoken = yield* Effect.forkChild(host.session.callTool("slow", {}))
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(yield* Fiber.join(spoken), {
@@ -269,7 +269,7 @@ describe("pack host", () => {
       yield* TestClock.adjust("5 seconds")
       for (const call of [first, queued]) {
         assert.isDefined(call?.pollUnsafe())
-        assert.strictEqual((yield* Effect.flip(Fiber.join(call ?? assert.fail())))._tag, "PackTimeoutError")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(call ?? assert.fail()))).reason, "timed_out")
       }
     })
   )
@@ -284,7 +284,7 @@ describe("pack host", () => {
         Effect.forEach([1, 2], () => callRoute(host, "/tools/slow"), { concurrency: 2 }),
         { startImmediately: true }
       )
-      assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow")))._tag, "PackBusyError")
+      assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow"))).reason, "busy")
       yield* callRoute(host, "/tools/other")
       yield* Deferred.succeed(gate, undefined)
       assert.deepStrictEqual(yield* Fiber.join(calls), [textResult("done"), textResult("done")])
@@ -301,7 +301,7 @@ describe("pack host", () => {
           Effect.forEach([1, 2], () => callRoute(host, "/tools/slow", { hang: true }), { concurrency: 2 }),
           { startImmediately: true }
         )
-        assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow")))._tag, "PackBusyError")
+        assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow"))).reason, "busy")
         yield* Fiber.interrupt(calls)
         assert.deepStrictEqual(yield* callRoute(host, "/tools/slow"), textResult("done"))
       }

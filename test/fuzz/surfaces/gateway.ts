@@ -1,7 +1,7 @@
 import { Context, Duration, Effect, Layer } from "effect"
 import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
 import * as TcpListener from "../../../src/adapters/tcp/TcpListener.ts"
-import { DeviceRejected } from "../../../src/application/devices/AuthenticateDevice.ts"
+import { DeviceRejected } from "../../../src/application/devices/DeviceGatewayOptions.ts"
 import { DeviceGateway } from "../../../src/application/devices/gateway/DeviceGateway.ts"
 import { encodeJson } from "../../../src/domain/devices/framing/encoder.ts"
 import { makeDeviceMessage } from "../../../src/domain/devices/deviceMessages.ts"

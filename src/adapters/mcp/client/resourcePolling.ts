@@ -15,8 +15,6 @@ export const subscriptionsRejected = "server rejects subscriptions; resources ar
 
 type PollSource = Pick<McpSession, "listResources" | "readResource">
 
-export type PollableWatch = Pick<McpWatchOptions, "resources" | "uris">
-
 const fingerprint = (seen: unknown): string => createHash("sha256").update(JSON.stringify(seen)).digest("base64")
 
 /** Hashes the current state, or the error of the server. Undefined when the state is unknown. */
@@ -36,7 +34,7 @@ const takeFingerprint = ({ listResources, readResource }: PollSource, target: Mc
 export const pollWhen = Effect.fnUntraced(function* (
   reason: Deferred.Deferred<string>,
   source: PollSource,
-  wanted: PollableWatch
+  wanted: Pick<McpWatchOptions, "resources" | "uris">
 ): Effect.fn.Return<Stream.Stream<McpChange>, never, Scope.Scope> {
   const targets = allChanges({ ...wanted, tools: false })
   if (targets.length === 0) return Stream.empty

@@ -2,10 +2,9 @@ import { Duration, Effect, Fiber, FiberMap, FiberSet, Option, Result, type Scope
 import { CredentialStore } from "../../../application/ports/CredentialStore.ts"
 import { type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
 import type { StreamableParameters } from "../../../domain/config/endpointParameters.ts"
-import type { Fetch } from "../../http/checkedFetch.ts"
+import { type Fetch, forbiddenReason } from "../../http/checkedFetch.ts"
 import {
   type Challenge,
-  forbiddenPageReason,
   forbiddenUrl,
   isExpectedIssuer,
   makeOAuthCredentialStore,
@@ -110,7 +109,7 @@ const requestCode = Effect.fnUntraced(function* (
   const { authorizationUrl } = flow.state
   if (authorizationUrl === undefined) return yield* sessionError("unauthorized", "its authorization has no URL to open")
   // An MCP server could name any URL scheme, including one that starts a program, and any page of this network.
-  const reason = forbiddenPageReason(url, challenge.serverAddress, authorizationUrl)
+  const reason = forbiddenReason(flow.policy, authorizationUrl, "POST")
   if (reason !== undefined) return yield* forbiddenUrl(`${authorizationUrl.origin}: ${reason}`)
   yield* Effect.logInfo("OAuth authorization requested", { server })
   const shown = Effect.andThen(authorize({ server, url: authorizationUrl.href }), Effect.never)

@@ -19,7 +19,7 @@ import { type McpSessionError, sessionError } from "../../../application/ports/M
 import { asObject, parseJson } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { type AddressKind, addressKind, isLoopbackHost, mayName } from "../../http/hostAccess.ts"
-import { type FetchPolicy, forbiddenReason, makeCheckedFetch, RequestForbidden } from "../../http/checkedFetch.ts"
+import { type FetchPolicy, makeCheckedFetch, RequestForbidden } from "../../http/checkedFetch.ts"
 import type { RedirectListener } from "./RedirectListener.ts"
 
 /** A name alone does not show where a server is: its owner can change the address at any time. */
@@ -31,7 +31,7 @@ const kindOf = ({ hostname }: URL, address = ""): AddressKind =>
  * practices, RFC 9728 §7.7). They use HTTPS, except on loopback and for the metadata of the MCP server itself, and lead to
  * public addresses or to the network of the MCP server.
  */
-const makePolicy = (server: URL, serverAddress: string | undefined): FetchPolicy => {
+export const makeOAuthPolicy = (server: URL, serverAddress: string | undefined): FetchPolicy => {
   const serverKind = kindOf(server, serverAddress)
   return {
     checkUrl: (url, method) => {
@@ -43,14 +43,6 @@ const makePolicy = (server: URL, serverAddress: string | undefined): FetchPolicy
     allowsAddress: (address, kind) => address === serverAddress || mayName(serverKind, kind)
   }
 }
-
-/** Makes the fetch for all requests of an OAuth flow. The address of the MCP server is `undefined` behind a proxy. */
-export const makeOAuthFetch = (server: URL, serverAddress: string | undefined) =>
-  makeCheckedFetch(makePolicy(server, serverAddress))
-
-/** The reason why a person must not be sent to an authorization URL. */
-export const forbiddenPageReason = (server: URL, serverAddress: string | undefined, page: URL): string | undefined =>
-  forbiddenReason(makePolicy(server, serverAddress), page, "POST")
 
 /** A request for authorization. */
 export interface Challenge extends ReturnType<typeof extractWWWAuthenticateParams> {
@@ -152,27 +144,18 @@ const StoredCredentials = z.object({
   tokens: OAuthTokensSchema.optional()
 })
 
-const decodeCredentials = (text: string, url: string): Option.Option<OAuthCredentials> =>
-  Option.map(
-    Option.fromUndefinedOr(StoredCredentials.safeParse(parseJson(text)).data),
-    ({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials)
-  )
-
 /** Bound to name and URL: a changed URL must not receive tokens of the former. Both members fail with `unavailable`. */
 export const makeOAuthCredentialStore = (store: CredentialStore["Service"], server: string, { href: url }: URL) => {
   const toUnavailable = ({ message }: { readonly message: string }) => sessionError("unavailable", message)
   const unreadable = `stored credentials of "${server}" are invalid: remove them to authorize again`
   return {
-    read: Effect.flatMap(
-      Effect.mapError(store.read(server), toUnavailable),
-      Option.match({
-        onNone: () => Effect.succeed(noCredentials),
-        onSome: (stored) =>
-          Effect.mapError(Effect.fromOption(decodeCredentials(Redacted.value(stored), url)), () =>
-            sessionError("unavailable", unreadable)
-          )
-      })
-    ),
+    read: Effect.gen(function* () {
+      const stored = yield* Effect.mapError(store.read(server), toUnavailable)
+      if (Option.isNone(stored)) return noCredentials
+      const { data } = StoredCredentials.safeParse(parseJson(Redacted.value(stored.value)))
+      if (data === undefined) return yield* sessionError("unavailable", unreadable)
+      return data.url === url ? { client: data.client, tokens: data.tokens } : noCredentials
+    }),
     write: ({ client, tokens }: OAuthCredentials) =>
       Effect.mapError(
         client === undefined && tokens === undefined
@@ -241,9 +224,10 @@ export const makeOAuthFlow = ({ challenge, credentials, redirect, url }: OAuthFl
   }
   const provider = makeOAuthProvider(state, redirect)
   const { resourceMetadataUrl, scope, serverAddress } = challenge
+  const policy = makeOAuthPolicy(url, serverAddress)
   const run = (code?: string) =>
     Effect.gen(function* () {
-      const checkedFetch = yield* makeOAuthFetch(url, serverAddress)
+      const checkedFetch = yield* makeCheckedFetch(policy)
       /** The failure of the last request, or of a forbidden one. The SDK swallows some of them and tries other URLs. */
       let failure: McpSessionError | undefined
       const fetchFn: FetchLike = async (target, init) => {
@@ -273,5 +257,5 @@ export const makeOAuthFlow = ({ challenge, credentials, redirect, url }: OAuthFl
       })
       return failure === undefined ? result : yield* failure
     }).pipe(Effect.scoped, Effect.uninterruptible)
-  return { state, run }
+  return { policy, state, run }
 }

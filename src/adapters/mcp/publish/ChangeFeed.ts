@@ -59,7 +59,7 @@ const maxSubscriptions = 1024
 
 const tooManySubscriptions = jsonRpcError("internalError", `more than ${maxSubscriptions} resource subscriptions`)
 
-/** Makes the subscriptions of one legacy client. They end with the scope. */
+/** Makes the subscriptions of one legacy client, whose members are idempotent. They end with the scope. */
 export const makeResourceSubscriptions = Effect.fnUntraced(function* ({ watchResource }: ChangeFeed) {
   const parent = yield* Effect.scope
   const lock = yield* Semaphore.make(1)

@@ -3,20 +3,14 @@ import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import type { Line } from "../client/stdio/LineSplitter.ts"
 import { findMessageId, type JsonRpcMessage, repairMessage } from "../jsonRpcMessages.ts"
 
-/** An error response, whose id may be null or a fraction. */
-export interface MessageRejection {
-  readonly jsonrpc: "2.0"
-  readonly id: string | number | null
-  readonly error: { readonly code: number; readonly message: string }
-}
-
-const reject = (id: unknown, code: keyof typeof jsonRpcCodes, message: string): MessageRejection => ({
-  jsonrpc: "2.0",
+/** Makes an error response, whose id may be null or a fraction. */
+export const rejectionOf = (id: unknown, code: keyof typeof jsonRpcCodes, message: string) => ({
+  jsonrpc: "2.0" as const,
   id: typeof id === "string" || typeof id === "number" ? id : null,
   error: { code: jsonRpcCodes[code], message }
 })
 
-type ClientMessage = { readonly message: JsonRpcMessage } | { readonly rejection: MessageRejection }
+type ClientMessage = { readonly message: JsonRpcMessage } | { readonly rejection: ReturnType<typeof rejectionOf> }
 
 /** Repairs a decoded message of a client. An invalid one that wants a response gets a rejection. */
 const repairClientMessage = (value: unknown): ClientMessage | undefined => {
@@ -25,18 +19,16 @@ const repairClientMessage = (value: unknown): ClientMessage | undefined => {
   const { id } = value
   const isResponse = "result" in value || "error" in value
   if ("method" in message && message.id === undefined && id !== undefined && id !== null) {
-    return { rejection: reject(id, "invalidRequest", "The id must be a text or an integer") }
+    return { rejection: rejectionOf(id, "invalidRequest", "The id must be a text or an integer") }
   }
   if (!("method" in message) && !isResponse) {
-    return { rejection: reject(id, "invalidRequest", "The method must be a text") }
+    return { rejection: rejectionOf(id, "invalidRequest", "The method must be a text") }
   }
   return { message }
 }
 
 /** Repairs the messages of a body. What cannot be repaired stays as it is, for the error of the SDK. */
-export const repairClientBody = (
-  body: unknown
-): { readonly body: unknown } | { readonly rejection: MessageRejection } => {
+export const repairClientBody = (body: unknown) => {
   const repair = (value: unknown) => {
     const repaired = repairClientMessage(value) ?? { message: value }
     return "rejection" in repaired ? repaired : { body: repaired.message }
@@ -54,6 +46,6 @@ export const decodeClientLine = (line: Line): ReadonlyArray<ClientMessage> => {
   const id = findMessageId(bytes)
   if (id === undefined) return []
   return isWhole
-    ? [{ rejection: reject(id, "parseError", "The message is not JSON") }]
-    : [{ rejection: reject(id, "invalidRequest", "The message is too long") }]
+    ? [{ rejection: rejectionOf(id, "parseError", "The message is not JSON") }]
+    : [{ rejection: rejectionOf(id, "invalidRequest", "The message is too long") }]
 }

@@ -4,23 +4,18 @@ import type { PublishableSession } from "../../../application/shared/listings/pu
 import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { isAppOnly, isAppResource } from "../../../domain/tools/appTools.ts"
+import type { makeResourceSubscriptions } from "./ChangeFeed.ts"
 import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
 import type { InputRound, makeInputRounds } from "./inputRounds.ts"
 import type { PublishedTasks } from "./publishedTasks.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
-
-/** All members are idempotent. */
-interface ResourceSubscriptions {
-  readonly add: (uri: string) => Effect.Effect<void, McpSessionError | JsonRpcError>
-  readonly remove: (uri: string) => Effect.Effect<void>
-}
 
 export interface MethodRequest {
   readonly method: string
   readonly params: JsonObject
   readonly sendProgress: SendProgress | undefined
   /** Given for MCP revisions with `resources/subscribe`. */
-  readonly subscriptions: ResourceSubscriptions | undefined
+  readonly subscriptions: Effect.Success<ReturnType<typeof makeResourceSubscriptions>> | undefined
   /** How the client answers questions: directly, or by repeating its request. */
   readonly input: InputResponder | InputRound
   /** True for a client of the modern era that supports tasks; in the legacy era each call says so. */

@@ -5,7 +5,7 @@ import { Deferred, Effect, Exit, FiberMap, Logger, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
 import { type Line, makeLineSplitter, newline } from "../client/stdio/LineSplitter.ts"
 import { decodeClientLine } from "./clientMessages.ts"
-import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
+import { jsonRpcError } from "./jsonRpcErrors.ts"
 import { makePublishedSession } from "./PublishedSession.ts"
 import { decodeListenRequest, watchResources } from "./ChangeFeed.ts"
 
@@ -73,8 +73,7 @@ export const publishStdio = Effect.fnUntraced(
     )
     const transport = new StdioServerTransport(input, stdout)
 
-    const sendError = (id: string | number, { code, message }: JsonRpcError) =>
-      Effect.ignore(Effect.tryPromise(() => transport.send({ jsonrpc: "2.0", id, error: { code, message } })))
+    const send = (message: JSONRPCMessage) => Effect.ignore(Effect.tryPromise(() => transport.send(message)))
 
     yield* Effect.acquireRelease(
       Effect.sync(() => {
@@ -94,14 +93,11 @@ export const publishStdio = Effect.fnUntraced(
               yield* watchResources(changes, uris)
               onmessage?.(message)
               return yield* Effect.never
-            })
-            return fork(
-              FiberMap.run(
-                listenFibers,
-                id,
-                Effect.catch(Effect.scoped(listen), (error) => sendError(id, error))
-              )
+            }).pipe(
+              Effect.scoped,
+              Effect.catch(({ code, message }) => send({ jsonrpc: "2.0", id, error: { code, message } }))
             )
+            return fork(FiberMap.run(listenFibers, id, listen))
           }
           if ("method" in message && message.method === "notifications/cancelled") {
             fork(FiberMap.remove(listenFibers, message.params?.["requestId"]))
@@ -118,7 +114,7 @@ export const publishStdio = Effect.fnUntraced(
     )
     const handleMessage = (decoded: ReturnType<typeof decodeClientLine>[number]) => {
       if ("message" in decoded) transport.onmessage?.(decoded.message as JSONRPCMessage)
-      else fork(Effect.ignore(Effect.tryPromise(() => transport.send(decoded.rejection as JSONRPCMessage))))
+      else fork(send(decoded.rejection as JSONRPCMessage))
     }
     yield* readLines(stdin, (line) => {
       try {

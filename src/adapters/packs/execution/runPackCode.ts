@@ -1,6 +1,7 @@
 import { Cause, Effect, Exit, Predicate, Queue, Result, Stream } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import { PackError } from "../../../application/ports/packs/PackLoader.ts"
+import { truncateQuote } from "../../../domain/errorMessage.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { invalidParamsSymbol } from "../author/toolErrors.ts"
@@ -68,19 +69,16 @@ export const withProgress = Effect.fnUntraced(function* <A, E, R>(
 /** In characters: some errors contain their whole input. */
 const maxMessageLength = 2000
 
-const truncate = (text: string): string =>
-  text.length <= maxMessageLength ? text : `${text.slice(0, maxMessageLength)}…`
-
 /** Message of a thrown value, without its stack. */
 export const thrownMessage = (thrown: unknown): string =>
   // Getters of foreign objects can throw.
   Result.merge(Result.try({ try: () => rawMessage(thrown), catch: () => "an error that cannot be read" }))
 
 const rawMessage = (thrown: unknown): string => {
-  if (typeof thrown === "string") return truncate(thrown)
+  if (typeof thrown === "string") return truncateQuote(thrown, maxMessageLength)
   for (const key of ["message", "_tag", "name"] as const) {
     const text = Predicate.hasProperty(thrown, key) ? thrown[key] : undefined
-    if (typeof text === "string" && text !== "") return truncate(text)
+    if (typeof text === "string" && text !== "") return truncateQuote(text, maxMessageLength)
   }
   return thrown === undefined || thrown === null ? "an error without a message" : "an error without a readable message"
 }

@@ -154,8 +154,8 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   })
   const checkMcpAccess = (request: IncomingMessage): Response | undefined => {
     const denied = checkAccess(isPreflight(request) ? withoutToken(access) : access, request.headers)
-    if (denied?.status === 401) return jsonRpcErrorResponse(401, -32000, "Invalid API key", challenge)
-    if (denied !== undefined) return jsonRpcErrorResponse(denied.status, -32000, denied.message)
+    if (denied?.status === 401) return jsonRpcErrorResponse(401, "connectionClosed", "Invalid API key", challenge)
+    if (denied !== undefined) return jsonRpcErrorResponse(denied.status, "connectionClosed", denied.message)
     return isPreflight(request) ? new Response(null, { status: 204 }) : undefined
   }
 

@@ -1,5 +1,5 @@
 import { Data } from "effect"
-import type { PackCallError } from "../../../application/packs/RunningPack.ts"
+import type { PackError } from "../../../application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { HttpReply } from "../../http/messages.ts"
@@ -42,14 +42,12 @@ export const resultReply = ({ content = [], isError, structuredContent }: JsonOb
     ...(isError === true && { isError })
   })
 
-const packErrorStatuses = { unknown_tool: 404, failed: 500, crashed: 502 } as const
+const packErrorStatuses = { unknown_tool: 404, failed: 500, crashed: 502, timed_out: 504 } as const
 
-export const callErrorReply = (error: PackCallError): HttpReply => {
-  const { message } = error
-  if (error._tag === "PackTimeoutError") return toolErrorReply(504, message)
-  if (error._tag === "PackBusyError" || error.reason === "unusable") return busyReply(message)
-  if (error.reason === "invalid_params") return toolErrorReply(422, error.problems ?? [paramsProblem(message)])
-  return toolErrorReply(packErrorStatuses[error.reason], message)
+export const callErrorReply = ({ message, problems, reason }: PackError): HttpReply => {
+  if (reason === "busy" || reason === "unusable") return busyReply(message)
+  if (reason === "invalid_params") return toolErrorReply(422, problems ?? [paramsProblem(message)])
+  return toolErrorReply(packErrorStatuses[reason], message)
 }
 
 /** Idle timeout of a connection without an in-flight call. */

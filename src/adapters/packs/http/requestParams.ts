@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises"
 import { extname, join } from "node:path"
 import type { IncomingMessage } from "node:http"
-import { Cause, Effect, type Scope, Stream } from "effect"
+import { Cause, Effect, Result, type Scope, Stream } from "effect"
 import { Multipart } from "effect/http"
 import { parse, type ParseError } from "jsonc-parser"
 import type { PackFile } from "../../../application/ports/packs/PackLoader.ts"
@@ -33,13 +33,9 @@ const jsonErrorOffset = (text: string, message: string): number => {
   if (reported !== undefined) return Number(reported)
   if (message.includes("end of JSON input")) return text.length
   const errors: Array<ParseError> = []
-  try {
-    parse(text, errors, { disallowComments: true, allowTrailingComma: false })
-  } catch {
-    // The second parser recurses and overflows the stack on deep nesting.
-    return 0
-  }
-  return errors[0]?.offset ?? 0
+  // The second parser recurses and overflows the stack on deep nesting.
+  const parsed = Result.try(() => parse(text, errors, { disallowComments: true, allowTrailingComma: false }))
+  return Result.isFailure(parsed) ? 0 : (errors[0]?.offset ?? 0)
 }
 
 const parseRequestJson = (text: string): Effect.Effect<unknown, RequestRejected> =>
@@ -121,21 +117,20 @@ const isUnnamed = ({ contentType, key, name }: Multipart.File): boolean =>
   name === "" || (name === key && contentType === "application/octet-stream")
 
 /** Streams a file to disk and returns its size in bytes. */
-const writeUpload = (path: string, { content, name }: Multipart.File, maxBytes: number) =>
-  Effect.gen(function* () {
-    const handle = yield* Effect.acquireRelease(
-      Effect.promise(() => open(path, "wx", 0o600)),
-      (opened) => Effect.promise(() => opened.close())
-    )
-    let size = 0
-    yield* Stream.runForEach(failOnParserDefect(content), (chunk) => {
-      size += chunk.byteLength
-      return size > maxBytes
-        ? Effect.fail(reject(413, `The file '${safeFilename(name)}' exceeds the limit of ${maxBytes} bytes`))
-        : Effect.promise(() => handle.writeFile(chunk))
-    })
-    return size
-  }).pipe(Effect.scoped)
+const writeUpload = Effect.fnUntraced(function* (path: string, { content, name }: Multipart.File, maxBytes: number) {
+  const handle = yield* Effect.acquireRelease(
+    Effect.promise(() => open(path, "wx", 0o600)),
+    (opened) => Effect.promise(() => opened.close())
+  )
+  let size = 0
+  yield* Stream.runForEach(failOnParserDefect(content), (chunk) => {
+    size += chunk.byteLength
+    return size > maxBytes
+      ? Effect.fail(reject(413, `The file '${safeFilename(name)}' exceeds the limit of ${maxBytes} bytes`))
+      : Effect.promise(() => handle.writeFile(chunk))
+  })
+  return size
+}, Effect.scoped)
 
 const unnamedPart = reject(400, "The form cannot be read: a part has no name")
 

@@ -1,4 +1,4 @@
-import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore, Deferred, Exit } from "effect"
+import { Duration, Effect, FiberSet, Option, Queue, Semaphore, Deferred, Exit } from "effect"
 import { type RegistryContext, type RegistryEvents, makeRegistryEvents, makeSyncState } from "./RegistryEvents.ts"
 import type { SessionId, OfficeKey } from "../../../domain/model/ids.ts"
 import { checkLeave, type Capacity, checkJoin, type JoinTerms } from "../../../domain/office/decideMembership.ts"
@@ -18,7 +18,7 @@ import {
   type RegistryChange,
   OfficeRegistry
 } from "../../../application/ports/OfficeRegistry.ts"
-import { needsReconnect, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
+import { needsReconnect, type RedisNodeOptions } from "../redisClient.ts"
 import { makeRegistryScripts, type RegistryCallError } from "./RegistryScripts.ts"
 import { LocalOffices } from "./LocalOffices.ts"
 import { makeScriptRunner, type ScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
@@ -161,13 +161,6 @@ export interface RedisRegistryOptions extends RedisNodeOptions {
 const minBackoffMillis = 50
 const maxBackoffMillis = 1000
 
-/** A registry that all nodes with the same Redis and prefix share. Redis may be unreachable at the start. */
-export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry, RedisUrlInvalid> =>
-  Layer.effect(
-    OfficeRegistry,
-    Effect.map(make(options), ({ registry }) => registry)
-  )
-
 export type RedisRegistry = Effect.Success<ReturnType<typeof make>>
 
 /** Makes the functions that change the sessions of this node: the changes of one session run one after the other. */
@@ -242,7 +235,10 @@ const startHeartbeats = (
   ).pipe(Effect.forever, Effect.forkScoped)
 }
 
-/** Makes the registry of a node, and reads the addresses that the others announce. */
+/**
+ * Makes a registry that all nodes with the same Redis and prefix share, and reads the addresses that the others announce.
+ * Redis may be unreachable at the start.
+ */
 export const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
   const { address = "", gracePeriod = Duration.seconds(1), node } = options
   const listeners = new Set<(change: RegistryChange) => void>()

@@ -6,6 +6,7 @@ import { ServerMetrics } from "../../../application/server/observability/ServerM
 import { defaultMaxMessageBytes, defaultNamespace, defaultValidateBytes, maxExcessConnections } from "../limits.ts"
 import type { PacketLimits } from "./parsePacket.ts"
 import type { ServerLinkContext, ServerLink } from "./OutboundMessage.ts"
+import type { Traffic } from "./Traffic.ts"
 
 type Serve = TransportServer["Service"]["serve"]
 
@@ -40,8 +41,7 @@ export interface MessageOptions {
 interface OpenConnection {
   /** Approximate memory of the message that has arrived in part. */
   readonly incompleteBytes: () => number
-  /** Bytes that have arrived. */
-  readonly receivedBytes: () => number
+  readonly traffic: Pick<Traffic, "receivedBytes">
   /** Closes a connection that sends a message too slowly. */
   readonly closeIncomplete: (detail: string) => void
   readonly close: () => void
@@ -92,7 +92,7 @@ export const makeConnectionContext = Effect.fnUntraced(function* (
     onBacklogChange,
     incompleteMessages: yield* makeBufferLimit<OpenConnection>(totalIncompleteBytes, {
       heldBytes: (connection) => connection.incompleteBytes(),
-      passedBytes: (connection) => connection.receivedBytes(),
+      passedBytes: ({ traffic }) => traffic.receivedBytes(),
       close: (connection, detail) => {
         metrics.limitExceeded("totalIncompleteBytes")
         connection.closeIncomplete(detail)

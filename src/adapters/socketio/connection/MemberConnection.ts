@@ -7,7 +7,8 @@ import { makeHandshake } from "../gate.ts"
 import { maxForeignNamespaceLength } from "../limits.ts"
 import { closeLink, type ConnectionContext } from "./ConnectionContext.ts"
 import { type InboundPacket, type MessagePacket, parsePacket } from "./parsePacket.ts"
-import type { ServerLink } from "./OutboundMessage.ts"
+import type { LinkConnection, OutboundMessage, ServerLink } from "./OutboundMessage.ts"
+import type { Traffic } from "./Traffic.ts"
 import { ConnectionBudget } from "./ConnectionBudget.ts"
 
 /** Connect packets per connection: each costs an admission. */
@@ -45,7 +46,7 @@ export interface AdmissionReplies {
 }
 
 /** One connection of Engine.IO and its session in the namespace of A2C-SMCP. */
-export abstract class MemberConnection {
+export abstract class MemberConnection implements LinkConnection {
   readonly engineSocket: EngineSocket
   protected readonly context: ConnectionContext
   protected readonly violations = new ConnectionBudget()
@@ -73,16 +74,15 @@ export abstract class MemberConnection {
     })
   }
 
-  /** Approximate memory of the message that has arrived in part. */
-  protected abstract heldBytes(): number
-  /** Bytes that have arrived. */
-  abstract receivedBytes(): number
+  abstract readonly traffic: Traffic
+  /** Sends a message of the session, at once or through a queue. */
+  abstract write(message: OutboundMessage, link: ServerLink): void
   /** Accepts messages of any allowed size: the member is admitted. */
   protected abstract liftSizeLimit(): void
 
   incompleteBytes(): number {
     if (this.engineSocket.readyState !== "open") return 0
-    const bytes = this.heldBytes()
+    const bytes = this.traffic.incompleteBytes()
     return bytes < minIncompleteBytes ? 0 : bytes
   }
 
@@ -106,7 +106,11 @@ export abstract class MemberConnection {
   }
 
   close(): void {
-    this.engineSocket.close(true)
+    this.closeConnection(true)
+  }
+
+  closeConnection(discard: boolean): void {
+    this.engineSocket.close(discard)
   }
 
   /** Ends the session. */

@@ -4,6 +4,7 @@ import { type QueuedMessage, MessageLink, type MessageLinkContext } from "../../
 import { compactBytes, RawBody } from "../../bytes/RawBody.ts"
 import type { EnginePacket, EnginePackets } from "../internals.ts"
 import type { BacklogArena } from "./BacklogArena.ts"
+import type { Traffic } from "./Traffic.ts"
 
 /** Bodies up to this size are copied behind the header: one write costs less than two. */
 const maxInlineBytes = 16 * 1024
@@ -148,21 +149,49 @@ export interface ServerLinkContext extends MessageLinkContext {
   readonly namespace: string
 }
 
-/** The Server's end of a link over Socket.IO. */
-export abstract class ServerLink extends MessageLink<OutboundMessage> {
-  readonly #namespace: string
+/** The connection of a link. */
+export interface LinkConnection {
+  readonly traffic: Traffic
+  readonly write: (message: OutboundMessage, link: ServerLink) => void
+  /** `discard` drops what the peer has not read. */
+  readonly closeConnection: (discard: boolean) => void
+}
 
-  constructor(id: string, context: ServerLinkContext) {
+/** The Server's end of a link over Socket.IO. */
+export class ServerLink extends MessageLink<OutboundMessage> {
+  readonly #namespace: string
+  readonly #connection: LinkConnection
+
+  constructor(id: string, connection: LinkConnection, context: ServerLinkContext) {
     super(id, context)
     this.#namespace = context.namespace
+    this.#connection = connection
   }
 
-  protected encodeNotification(event: string, body: Body): OutboundMessage {
-    return makeNotificationPacket(this.#namespace, event, body, this.onDequeued)
+  sentBytes(): number {
+    return this.#connection.traffic.sentBytes()
   }
 
-  protected encodeRequest(id: number, event: string, body: Body): OutboundMessage {
-    return makeRequestPacket(this.#namespace, id, event, body, this.onDequeued)
+  pauseReading(millis: number): void {
+    this.#connection.traffic.pauseFor(millis)
+  }
+
+  protected bufferedBytes(): number {
+    return this.#connection.traffic.bufferedBytes()
+  }
+
+  protected closeConnection(discard: boolean): void {
+    this.#connection.closeConnection(discard)
+  }
+
+  protected write(message: OutboundMessage): void {
+    this.#connection.write(message, this)
+  }
+
+  protected encodeEvent(id: number | undefined, event: string, body: Body): OutboundMessage {
+    return id === undefined
+      ? makeNotificationPacket(this.#namespace, event, body, this.onDequeued)
+      : makeRequestPacket(this.#namespace, id, event, body, this.onDequeued)
   }
 
   protected encodeReply(id: number, values: ReadonlyArray<Body>): OutboundMessage {

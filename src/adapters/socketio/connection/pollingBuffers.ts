@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Transport } from "engine.io"
 import { writeProgressOf } from "../../http/writeProgress.ts"
 import { checkPayloads } from "../internals.ts"
+import type { TrafficListener } from "./Traffic.ts"
 
 const packetSeparator = "\u001e"
 
@@ -21,16 +22,10 @@ export const limitPacketsPerPayload = (transport: Transport): void =>
 /** Memory of a part of a payload beside its bytes. */
 const chunkOverhead = 64
 
-/** What a connection that polls reports. */
-interface PollingListener {
-  readonly onBytesReceived: () => void
-  readonly onBacklogChange: () => void
-}
-
 const sentBytesOf = ({ socket }: ServerResponse): number => (socket === null ? 0 : writeProgressOf(socket).bytesSent)
 
 /** Counts the bytes of the requests and responses of one connection that polls. `maxPayloadBytes` of one payload count. */
-export const makePollingBuffers = (listener: () => PollingListener | undefined, maxPayloadBytes: () => number) => {
+export const makePollingBuffers = (listener: () => TrafficListener | undefined, maxPayloadBytes: () => number) => {
   /**
    * Responses that the network has not taken, with the bytes that it had taken from their connection before. There may be
    * several: a peer may poll again on another connection before it has read a response.
@@ -72,6 +67,7 @@ export const makePollingBuffers = (listener: () => PollingListener | undefined, 
     receivedBytes: (): number => receivedBytes,
     sentBytes: (): number =>
       [...unread].reduce((sum, [sent, before]) => sum + Math.max(0, sentBytesOf(sent) - before), readBytes),
+    pauseFor: () => undefined,
     hasUnread: (): boolean => unread.size > 0,
     /** Closes the connections of responses that the peer does not read: they outlive the session and hold its messages. */
     destroyUnread: (): void => {

@@ -2,16 +2,7 @@ import type { Socket } from "node:net"
 import { transports } from "engine.io"
 import type { RawData } from "ws"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
-import { writeProgressOf } from "../../http/writeProgress.ts"
-import {
-  asMessageData,
-  type EnginePackets,
-  type EngineRequest,
-  incompleteBytesOf,
-  preEncoded,
-  readBefore
-} from "../internals.ts"
-import { maxUnauthenticatedBytes } from "../limits.ts"
+import { asMessageData, type EnginePackets, type EngineRequest, preEncoded, readBefore } from "../internals.ts"
 import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
 import {
   encodeForTransport,
@@ -21,7 +12,7 @@ import {
 } from "../connection/OutboundMessage.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
 import { takeTextFrames } from "./textFrames.ts"
-import { ConnectionBudget } from "../connection/ConnectionBudget.ts"
+import { WebSocketTraffic } from "../connection/Traffic.ts"
 
 /** The digit by which Engine.IO marks a message. */
 const messageTypeByte = 0x34
@@ -72,8 +63,8 @@ const uncorkAll = (): void => {
 export class ByteWebSocket extends transports.websocket implements RelayTransport {
   readonly #webSocket: EngineRequest["websocket"]
   readonly #netSocket: Socket
+  readonly traffic: WebSocketTraffic
   listener: TransportListener | undefined
-  readonly #controlFrameBudget = new ConnectionBudget()
   #isAdmitted = false
   /** Frames that wait for the end of the turn: one write costs less than several. */
   #corked: Array<Buffer> | undefined
@@ -87,29 +78,16 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   #takenThisTick = 0
   /** Messages beyond the share of their tick. */
   #deferred: Array<ReceivedMessage> | undefined
-  /** Reading stops while this is positive: deferred messages and {@link pauseFor} each add one. */
-  #pauseCount = 0
-  #isPaused = false
 
   constructor(request: EngineRequest) {
     super(request)
     this.#webSocket = request.websocket
     this.#netSocket = request.socket
-    let arrivedBytes = 0
-    // Counts bytes as they arrive: `ws` holds the bytes of an incomplete message.
-    this.#netSocket.on("data", (chunk: Buffer) => {
-      if (!this.#isAdmitted) {
-        arrivedBytes += chunk.length
-        if (arrivedBytes > maxUnauthenticatedBytes) return this.onError("unauthenticated_bytes_exceeded")
-      }
-      return this.listener?.onBytesReceived()
+    this.traffic = new WebSocketTraffic(request.websocket, request.socket, {
+      isAdmitted: () => this.#isAdmitted,
+      onBytesReceived: () => this.listener?.onBytesReceived(),
+      onViolation: (violation) => this.onError(violation)
     })
-    // `ws` answers control frames without an event of Engine.IO.
-    const onControlFrame = () => {
-      if (!this.#controlFrameBudget.spend()) this.onError("ping_flood")
-    }
-    this.#webSocket?.on("ping", onControlFrame)
-    this.#webSocket?.on("pong", onControlFrame)
     this.#webSocket?.removeAllListeners("message")
     this.#webSocket?.on("message", (data: RawData, isBinary: boolean) => {
       // The default binaryType of `ws` gives one Buffer.
@@ -139,13 +117,14 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
     this.#corked = undefined
     this.#corkedBytes = 0
     if (frames.length === 0 || !this.#netSocket.writable) return
-    if (this.#isReaderSlow && this.bufferedBytes() > minArenaBacklog && this.#storeAndWrite(frames, bytes)) return
+    if (this.#isReaderSlow && this.traffic.bufferedBytes() > minArenaBacklog && this.#storeAndWrite(frames, bytes))
+      return
     // Short frames are copied: one buffer costs less than several.
     const buffers = bytes > maxCorkedBytes || frames.length === 1 ? frames : [Buffer.concat(frames, bytes)]
     if (buffers.length > 1) this.#netSocket.cork()
     for (const buffer of buffers) this.#netSocket.write(buffer, this.#onSent)
     if (buffers.length > 1) this.#netSocket.uncork()
-    const buffered = this.bufferedBytes()
+    const buffered = this.traffic.bufferedBytes()
     this.#isReaderSlow = buffered > minArenaBacklog
     if (buffered > 0) this.listener?.onBacklogChange()
   }
@@ -163,38 +142,12 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
     return true
   }
 
-  bufferedBytes(): number {
-    return this.#webSocket?.bufferedAmount ?? 0
-  }
-
-  sentBytes(): number {
-    return writeProgressOf(this.#netSocket).bytesSent
-  }
-
-  incompleteBytes(): number {
-    return incompleteBytesOf(this.#webSocket)
-  }
-
-  receivedBytes(): number {
-    return this.#netSocket.bytesRead
-  }
-
   netSockets(): ReadonlyArray<Socket> {
     return [this.#netSocket]
   }
 
   liftSizeLimit(): void {
     this.#isAdmitted = true
-  }
-
-  pauseFor(millis: number): void {
-    if (this.#isPaused) return
-    this.#isPaused = true
-    this.#pauseReading()
-    setTimeout(() => {
-      this.#isPaused = false
-      this.#resumeReading()
-    }, millis).unref()
   }
 
   /** Handles messages that arrived before the close. */
@@ -207,7 +160,7 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   override doClose(done?: () => void): void {
     this.#webSocket?.removeAllListeners("message")
     this.uncork()
-    if (this.bufferedBytes() > 0) this.#webSocket?.terminate()
+    if (this.traffic.bufferedBytes() > 0) this.traffic.discard()
     super.doClose(done)
   }
 
@@ -251,7 +204,7 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   #defer(message: ReceivedMessage): void {
     if (this.#deferred === undefined) {
       this.#deferred = []
-      this.#pauseReading()
+      this.traffic.pause()
       setImmediate(this.#drainDeferred)
     }
     this.#deferred.push(message)
@@ -265,16 +218,6 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
       return
     }
     this.#deferred = undefined
-    this.#resumeReading()
-  }
-
-  #pauseReading(): void {
-    this.#pauseCount += 1
-    if (this.#pauseCount === 1) this.#webSocket?.pause()
-  }
-
-  #resumeReading(): void {
-    this.#pauseCount -= 1
-    if (this.#pauseCount === 0) this.#webSocket?.resume()
+    this.traffic.resume()
   }
 }

@@ -64,8 +64,7 @@ const makePollingTransport = (request: internals.EngineRequest, maxPayloadBytes:
       transport.maxHttpBufferSize = maxUnauthenticatedBytes
     },
     trySend: () => false,
-    ...buffers,
-    pauseFor: () => undefined,
+    traffic: buffers,
     liftSizeLimit: () => {
       transport.maxHttpBufferSize = maxPayloadBytes
     },

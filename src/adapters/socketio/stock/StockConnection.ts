@@ -10,12 +10,12 @@ import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { maxPayloadBytes } from "../connection/engineOptions.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
 import { type OutboundMessage, ServerLink, type ServerLinkContext } from "../connection/OutboundMessage.ts"
-import { limitPacketsPerPayload } from "../connection/pollingBuffers.ts"
+import { limitPacketsPerPayload, makePollingBuffers } from "../connection/pollingBuffers.ts"
 import type { InboundPacket } from "../connection/parsePacket.ts"
-import { isPolling, writeResponsesAsBytes } from "../internals.ts"
-import { maxUnauthenticatedBytes } from "../limits.ts"
+import { type Traffic, type TrafficListener, type WebSocketListener, WebSocketTraffic } from "../connection/Traffic.ts"
+import { isPolling, netSocketBelow, webSocketOf, writeResponsesAsBytes } from "../internals.ts"
+import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { OutboundQueue } from "./OutboundQueue.ts"
-import { type StockListener, trackPolling, watchWebSocket } from "./transports.ts"
 import type { Body } from "../../../application/ports/Body.ts"
 
 type EventListener = (...args: ReadonlyArray<unknown>) => void
@@ -30,12 +30,10 @@ const report = (listeners: ReadonlyArray<EventListener>, event: string, body: Bo
 /** A link over a socket of Socket.IO. Its catch-all listeners, as of the Admin UI, get the messages. */
 class StockLink extends ServerLink {
   readonly #socket: Socket
-  readonly #connection: StockConnection
 
   constructor(socket: Socket, connection: StockConnection, context: ServerLinkContext) {
-    super(socket.id, context)
+    super(socket.id, connection, context)
     this.#socket = socket
-    this.#connection = connection
   }
 
   /** Reports a received event to the listeners of the host. */
@@ -61,26 +59,6 @@ class StockLink extends ServerLink {
     return cancel
   }
 
-  sentBytes(): number {
-    return this.#connection.sentBytes()
-  }
-
-  pauseReading(millis: number): void {
-    this.#connection.pauseReading(millis)
-  }
-
-  protected bufferedBytes(): number {
-    return this.#connection.bufferedBytes()
-  }
-
-  protected closeConnection(discard: boolean): void {
-    this.#connection.closeConnection(discard)
-  }
-
-  protected write(message: OutboundMessage): void {
-    this.#connection.write(message)
-  }
-
   #reportSent(event: string, body: Body): void {
     report(this.#socket.listenersAnyOutgoing(), event, body)
   }
@@ -100,8 +78,61 @@ const isPacketOf = (namespace: string, text: string): boolean => {
 export const toStockConnectError = ({ code, message, reason }: AdmissionRejected): ExtendedError =>
   Object.assign(new Error(message), { data: { code, message, reason } })
 
+/** What a transport reports to its connection. */
+type StockListener = TrafficListener & WebSocketListener
+
+/** Watches the WebSocket of a transport; `undefined` for polling. */
+const watchWebSocket = (transport: Transport, listener: StockListener) => {
+  const webSocket = webSocketOf(transport)
+  if (webSocket === undefined) return undefined
+  transport.on("drain", listener.onBacklogChange)
+  return new WebSocketTraffic(webSocket, netSocketBelow(webSocket), listener)
+}
+
+/** Runs an effect once another listener reads the data of a request: reading them before would lose some. */
+const onceRead = (request: IncomingMessage, run: () => void): void => {
+  const onListener = (event: string) => {
+    if (event !== "data") return
+    request.off("newListener", onListener)
+    run()
+  }
+  request.on("newListener", onListener)
+}
+
+/** Makes the record of the requests of one connection that polls. */
+const trackPolling = (listener: StockListener, maxPayloadBytes: () => number) => {
+  const buffers = makePollingBuffers(() => listener, maxPayloadBytes)
+  let response: ServerResponse | undefined
+  return {
+    ...buffers,
+    /** Follows a request before Engine.IO handles it. */
+    track: (request: IncomingMessage, next: ServerResponse): void => {
+      if (request.method === "POST") onceRead(request, () => buffers.trackPayload(request))
+      else if (request.method === "GET") response = next
+    },
+    /** Counts messages in the response of the latest poll. */
+    onFlush: (bytes: number): void => {
+      if (response !== undefined) buffers.trackResponse(response, bytes)
+    },
+    /** Frees in time what is not read: it outlives the connection. */
+    close: (): void => {
+      if (buffers.hasUnread()) setTimeout(buffers.destroyUnread, closeTimeout).unref()
+    }
+  }
+}
+
 /** A connection of a Socket.IO server. Connects and disconnects pass through Socket.IO; messages do not. */
 export class StockConnection extends MemberConnection {
+  readonly traffic: Traffic = {
+    bufferedBytes: () => this.#polling.bufferedBytes() + (this.#webSocket?.bufferedBytes() ?? 0),
+    sentBytes: () => this.#polling.sentBytes() + (this.#webSocket?.sentBytes() ?? 0),
+    receivedBytes: () => this.#polling.receivedBytes() + (this.#webSocket?.receivedBytes() ?? 0),
+    incompleteBytes: () =>
+      this.isAdmitted || this.context.isExclusive
+        ? this.#polling.incompleteBytes() + (this.#webSocket?.incompleteBytes() ?? 0)
+        : 0,
+    pauseFor: (millis) => this.#webSocket?.pauseFor(millis)
+  }
   readonly #queue: OutboundQueue
   readonly #polling: ReturnType<typeof trackPolling>
   #webSocket: ReturnType<typeof watchWebSocket>
@@ -165,9 +196,11 @@ export class StockConnection extends MemberConnection {
     return true
   }
 
-  override close(): void {
-    super.close()
-    this.#discard()
+  override closeConnection(discard: boolean): void {
+    super.closeConnection(discard)
+    if (!discard) return
+    this.#webSocket?.discard()
+    this.#polling.destroyUnread()
   }
 
   /** Closes the connection of a member. */
@@ -175,34 +208,8 @@ export class StockConnection extends MemberConnection {
     if (this.#link !== undefined) this.engineSocket.close()
   }
 
-  receivedBytes(): number {
-    return this.#polling.receivedBytes() + (this.#webSocket?.receivedBytes() ?? 0)
-  }
-
-  bufferedBytes(): number {
-    return this.#polling.bufferedBytes() + (this.#webSocket?.bufferedBytes() ?? 0)
-  }
-
-  sentBytes(): number {
-    return this.#polling.sentBytes() + (this.#webSocket?.sentBytes() ?? 0)
-  }
-
-  pauseReading(millis: number): void {
-    this.#webSocket?.pauseFor(millis)
-  }
-
   write(message: OutboundMessage): void {
     this.#queue.write(message)
-  }
-
-  closeConnection(discard: boolean): void {
-    this.engineSocket.close(discard)
-    if (discard) this.#discard()
-  }
-
-  protected heldBytes(): number {
-    if (!this.isAdmitted && !this.context.isExclusive) return 0
-    return this.#polling.incompleteBytes() + (this.#webSocket?.incompleteBytes() ?? 0)
   }
 
   protected liftSizeLimit(): void {
@@ -212,11 +219,6 @@ export class StockConnection extends MemberConnection {
   #limitPayload(maxBytes: number): void {
     const { transport } = this.engineSocket
     if (this.context.isExclusive && isPolling(transport)) transport.maxHttpBufferSize = maxBytes
-  }
-
-  #discard(): void {
-    this.#webSocket?.discard()
-    this.#polling.destroyUnread()
   }
 
   protected onPacket(packet: InboundPacket): Violation | undefined {

@@ -1,7 +1,5 @@
 import type { Body } from "../../../application/ports/Body.ts"
 import { MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
-import { RawBody } from "../../bytes/RawBody.ts"
-import { fitsBytes } from "../../bytes/sendError.ts"
 import { writeProgressOf } from "../../http/writeProgress.ts"
 import { encodeEvent, encodeReply, type FrameMessage } from "./frames.ts"
 import type { TcpConnection } from "./TcpConnection.ts"
@@ -23,10 +21,6 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
     return this.#maxBytes
   }
 
-  override fits(body: Body): boolean {
-    return body instanceof RawBody ? body.byteLength() <= this.#maxBytes : fitsBytes(body, this.#maxBytes)
-  }
-
   sentBytes(): number {
     return writeProgressOf(this.#connection.socket).bytesSent
   }
@@ -41,12 +35,8 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
     return this.#connection.socket.writableLength
   }
 
-  protected encodeNotification(event: string, body: Body): FrameMessage {
-    return encodeEvent(0, event, body, this.onDequeued)
-  }
-
-  protected encodeRequest(id: number, event: string, body: Body): FrameMessage {
-    return encodeEvent(id, event, body, this.onDequeued)
+  protected encodeEvent(id: number | undefined, event: string, body: Body): FrameMessage {
+    return encodeEvent(id ?? 0, event, body, this.onDequeued)
   }
 
   protected encodeReply(id: number, values: ReadonlyArray<Body>): FrameMessage {

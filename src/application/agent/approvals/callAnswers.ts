@@ -1,10 +1,10 @@
-import { Cause, Effect, FiberHandle, type Scope } from "effect"
+import { Effect, FiberHandle, type Scope } from "effect"
 import { type ApprovalAnswer, fromInputAnswer } from "../../../domain/approvals/Approval.ts"
 import { type ApprovalView, inputOf } from "../../../domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type InputAnswer, inputModes, type InputRequest } from "../../../domain/model/InputRequest.ts"
-import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
+import { answerOr, askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { notifyListener, type OnCallStatus } from "../callStatuses.ts"
 import type { RequestMethods } from "../officeRequests.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"
@@ -36,17 +36,11 @@ export const announcedModes = ({
   onInput === undefined || modes.length === 0 ? {} : { inputModes: modes }
 
 /** Runs a function of the host; a missing one, and a failure, give `otherwise`. */
-const runHook = <I, A>(
-  hook: ((input: I) => Effect.Effect<A, unknown>) | undefined,
-  input: I,
-  otherwise: A
-): Effect.Effect<A> =>
-  Effect.catchCause(
+const runHook = <I, A>(hook: ((input: I) => Effect.Effect<A, unknown>) | undefined, input: I, otherwise: A) =>
+  answerOr(
     Effect.suspend(() => hook?.(input) ?? Effect.succeed(otherwise)),
-    (cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.interrupt
-        : Effect.as(Effect.logError("approval handler failed", cause), otherwise)
+    otherwise,
+    (cause) => Effect.logError("approval handler failed", cause)
   )
 
 const answerOne = Effect.fnUntraced(function* (

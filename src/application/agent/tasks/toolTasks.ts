@@ -67,7 +67,7 @@ const isAway = (error: AgentError | TaskLost): boolean =>
 
 type TaskMethod = "tasks/get" | "tasks/cancel"
 
-interface TaskParts {
+interface TaskParts extends Pick<ToolTask, "computer" | "id"> {
   /** Sends a request to the Computer of the task; the time in whole seconds. */
   readonly send: (
     method: TaskMethod,
@@ -78,19 +78,14 @@ interface TaskParts {
   readonly line: Pick<ProtocolLine, "decodeCallStatus">
   /** Reads the blobs of a result. */
   readonly restore: (result: ToolResult) => Effect.Effect<ToolResult>
-}
-
-interface TaskAddress extends Pick<ToolTask, "computer" | "id"> {
+  /** Makes the listener to the statuses of the call, for as long as the scope. */
   readonly receiver: Effect.Effect<OnCallStatus, never, Scope.Scope>
 }
 
 const decodeTaskView = makeDecoder(TaskView)
 
 /** Makes the handle of a task at a Computer. */
-export const makeToolTask = (
-  { line, restore, send, statuses }: TaskParts,
-  { computer, id, receiver }: TaskAddress
-): ToolTask => {
+export const makeToolTask = ({ computer, id, line, receiver, restore, send, statuses }: TaskParts): ToolTask => {
   const request = (method: TaskMethod, params: JsonObject, timeout?: number) =>
     send(method, { id, ...params }, timeout).pipe(
       Effect.catchTag("McpSessionError", ({ code, message }) =>

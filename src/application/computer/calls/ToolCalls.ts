@@ -130,12 +130,6 @@ const makeCallExecutions = Effect.gen(function* () {
   }
 })
 
-/** Turns defects into failed calls; only interruption leaves a call without a result. */
-const defectsAsFailures = (running: Effect.Effect<ToolResult>, { reqId, toolName: tool }: ReceivedCall) =>
-  answerOr(running, toolFailed("Internal error"), (cause) =>
-    Effect.logError("tool call failed", { tool, reqId }, cause)
-  )
-
 /** Executes calls on the running MCP servers; all calls end with the scope. */
 export const makeToolCalls = Effect.fnUntraced(function* ({
   currentOffice = () => undefined,
@@ -163,12 +157,8 @@ export const makeToolCalls = Effect.fnUntraced(function* ({
       Ref.update(history, (records) => [...records, { timestamp, ...call }].slice(-maxHistory))
     )
 
-  const execute = (
-    request: ReceivedCall,
-    timeout: Duration.Duration,
-    local?: InputResponder
-  ): Effect.Effect<ToolResult> =>
-    Effect.gen(function* () {
+  const execute = Effect.fnUntraced(
+    function* (request: ReceivedCall, timeout: Duration.Duration, local?: InputResponder) {
       const call = yield* startCall(request, { approvalTimeout, timeout })
       const entry = yield* find(call)
       const checkPolicy = yield* consent.requireConsent(call, entry)
@@ -182,7 +172,14 @@ export const makeToolCalls = Effect.fnUntraced(function* ({
         return record({ reqId: call.reqId, server: entry.server, tool: entry.originalName, outcome: end.outcome })
       })
       return Option.isNone(result) ? toolTimedOut("computer") : yield* transform(invocation, result.value)
-    }).pipe(Effect.catch(Effect.succeed), (running) => defectsAsFailures(running, request))
+    },
+    Effect.catch(Effect.succeed),
+    // Defects are failed calls too: only interruption leaves a call without a result.
+    (running, { reqId, toolName: tool }) =>
+      answerOr(running, toolFailed("Internal error"), (cause) =>
+        Effect.logError("tool call failed", { tool, reqId }, cause)
+      )
+  )
 
   const tasks = yield* makeCallTasks(({ id: reqId, timeout, tool: toolName, ...call }, taskReporter) =>
     execute({ ...call, reqId, reporter: taskReporter, toolName }, Duration.seconds(timeout))

@@ -24,7 +24,7 @@ import { waitLimit } from "../../../domain/calls/callState.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { listCallsWithin, listToolNames } from "../../../domain/tools/naming.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
-import { rejectToolWhileRestarting, type ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
 /** Makes the functions that find the tools of calls; they fail with the results of calls that cannot run. */
 export const makeToolLookup = Effect.fnUntraced(function* (computer: ComputerName, servers: ServerSupervisor) {
@@ -50,7 +50,7 @@ export const makeToolLookup = Effect.fnUntraced(function* (computer: ComputerNam
 
   /** Fails with the result of a call whose server is restarting, or with another one. */
   const missing = (tool: string, otherwise: ToolResult): Effect.Effect<never, ToolResult> =>
-    Effect.matchEffect(rejectToolWhileRestarting(servers, tool), {
+    Effect.matchEffect(servers.rejectToolWhileRestarting(tool), {
       onFailure: ({ extra, message }) => Effect.fail(toolFailed(message, extra)),
       onSuccess: () => Effect.fail(otherwise)
     })

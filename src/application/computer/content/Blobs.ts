@@ -40,16 +40,10 @@ interface KeptContent extends Pick<BlobSource, "mimeType" | "sha256"> {
   readonly bytes: Uint8Array
 }
 
-/** Keeps the contents of tool results in memory, up to both bounds. */
-const makeKeptContents = (maxBytes: number, maxCount: number) => {
+/** Makes the blobs of a Computer: content of tool results that it keeps in memory, and files of its skills. */
+export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1000, readSkill }: BlobsOptions) => {
   const kept = makeKeptValues<KeptContent>(({ bytes }) => bytes.length, maxBytes, maxCount)
   const ids = makeTaggedIds(".")
-
-  const keep = (content: KeptContent): string => {
-    const id = ids.next()
-    kept.put(id, content)
-    return id
-  }
 
   const find = (id: string, caller: OfficeCaller): Result.Result<BlobSource, ProtocolError> => {
     if (!ids.isOwn(id)) return Result.fail(blobNotAccessible("invalid_handle"))
@@ -61,19 +55,6 @@ const makeKeptContents = (maxBytes: number, maxCount: number) => {
     return Result.succeed({ ...described, totalSize: bytes.length, read })
   }
 
-  return {
-    keep,
-    find,
-    clear: () => {
-      kept.removeIf(() => true)
-    }
-  }
-}
-
-/** Makes the blobs of a Computer: content of tool results that it keeps in memory, and files of its skills. */
-export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1000, readSkill }: BlobsOptions) => {
-  const { clear, find, keep } = makeKeptContents(maxBytes, maxCount)
-
   const externalizeBlock = (block: ContentBlock, caller: OfficeCaller, budgetBytes: number): ContentBlock => {
     const data = binaryDataOf(block)
     if (data === undefined || decodedSize(data.base64) <= budgetBytes) return block
@@ -81,7 +62,8 @@ export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1
     if (Result.isFailure(decoded) || decoded.success.length > maxBytes) return block
     const bytes = decoded.success
     const hash = bytesToHex(sha256(bytes))
-    const id = keep({ owner: callerKey(caller), mimeType: data.mimeType, sha256: hash, bytes })
+    const id = ids.next()
+    kept.put(id, { owner: callerKey(caller), mimeType: data.mimeType, sha256: hash, bytes })
     const handle = formatBlobHandle({ channel: "result", computer, id })
     return toReference(block, { handle, totalSize: bytes.length, sha256: hash })
   }
@@ -129,7 +111,7 @@ export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1
     externalize,
     getBlob,
     /** Drops all content of tool results. Its handles fail with 4018 `gone`. */
-    clear: Effect.sync(clear)
+    clear: Effect.sync(() => kept.removeIf(() => true))
   }
 }
 

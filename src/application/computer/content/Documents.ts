@@ -22,11 +22,7 @@ import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings, type ResolveDpe } from "../ComputerSettings.ts"
 import { listingTimedOut } from "../servers/resourceReads.ts"
 import { backgroundSessionOf, isIdle, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
-import {
-  rejectServerWhileRestarting,
-  rejectWhileRestarting,
-  type ServerSupervisor
-} from "../servers/ServerSupervisor.ts"
+import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
 const ownsHost = ({ resources }: Pick<OfferedServer, "resources">, host: string): boolean =>
   resources.some((resource) => {
@@ -47,7 +43,7 @@ const makeResourcePages = (servers: ServerSupervisor, readTimeout: Duration.Dura
   Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: CallRequest<"getResources">) {
     const server = servers.findById(mcpServer)
     if (server === undefined) {
-      yield* rejectServerWhileRestarting(servers, mcpServer)
+      yield* servers.rejectServerWhileRestarting(mcpServer)
       return yield* mcpServerNotFound(mcpServer)
     }
     if (!server.session.info.capabilities.resources) return yield* capabilityNotSupported(mcpServer, "resources")
@@ -91,7 +87,7 @@ const makeResolution = (servers: ServerSupervisor, resolveDpe: ResolveDpe | unde
   ) {
     const owner = yield* ownerOf(host)
     if (owner === undefined) {
-      yield* rejectWhileRestarting(servers, (server) => ownsHost(server, host))
+      yield* servers.rejectWhileRestarting((server) => ownsHost(server, host))
       return yield* resolutionFailed(uri, `no MCP server has documents of host '${host}'`)
     }
     const name = servers.identify(owner.config.name)

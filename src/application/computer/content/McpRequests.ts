@@ -18,7 +18,7 @@ import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks } from "../calls/CallTasks.ts"
 import { McpSessionError } from "../../ports/McpSession.ts"
 import type { OfferedServer } from "../servers/ServersSnapshot.ts"
-import { rejectServerWhileRestarting, type ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
 
 type McpResult = Effect.Effect<JsonObject, McpSessionError>
@@ -68,7 +68,7 @@ const encodeView = Schema.encodeSync(TaskView)
 
 const rejectUnknown = Effect.fnUntraced(function* (servers: ServerSupervisor, id: string) {
   yield* Effect.mapError(
-    rejectServerWhileRestarting(servers, id),
+    servers.rejectServerWhileRestarting(id),
     ({ extra, message }) => new McpSessionError({ reason: "unavailable", message, ...definedOnly({ data: extra }) })
   )
   return yield* invalidParams(`No MCP server '${id}' runs here`)

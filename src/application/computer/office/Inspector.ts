@@ -119,23 +119,6 @@ const readParts = (read: OfferedServer) => {
   )
 }
 
-/** Makes the parts of the MCP servers that have some, which `refresh` reads. */
-const makeParts = (servers: ServerSupervisor) => {
-  let parts: ReadonlyArray<InspectedPart> = []
-  const serversWithParts = () =>
-    servers.snapshot().running.filter(({ resources }) => resources.some((resource) => uriOf(resource) === partsUri))
-  return {
-    current: () => parts,
-    exist: () => serversWithParts().length > 0,
-    refresh: Effect.suspend(() =>
-      Effect.map(
-        Effect.forEach(serversWithParts(), readParts, { concurrency: maxConcurrentReads }),
-        (read) => void (parts = read.flat())
-      )
-    )
-  }
-}
-
 /** Reports the states of the MCP servers of a Computer to the operators of its Server, as long as the scope. */
 export const makeInspector = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
@@ -144,9 +127,15 @@ export const makeInspector = Effect.fnUntraced(function* (
   const { approve } = yield* ComputerSettings
   const hasPolicy = (yield* Policy) !== undefined
   const timesOf = yield* makeServerTimes(servers, outputs.wake)
-  const parts = makeParts(servers)
+  let parts: ReadonlyArray<InspectedPart> = []
   let revision = 0
   let last = ""
+
+  const serversWithParts = () =>
+    servers.snapshot().running.filter(({ resources }) => resources.some((resource) => uriOf(resource) === partsUri))
+  const refreshParts = Effect.gen(function* () {
+    parts = (yield* Effect.forEach(serversWithParts(), readParts, { concurrency: maxConcurrentReads })).flat()
+  })
 
   const consentOf = ({ autoApply, tool, ...names }: CatalogueEntry): InspectedConsent["rule"] => {
     if (hasPolicy) return "decided by a policy"
@@ -162,13 +151,13 @@ export const makeInspector = Effect.fnUntraced(function* (
     return {
       servers: shown.map(([name, state]) => inspectServer(name, state, timesOf(name), outputs.linesOf(name))),
       consent: [...exposed, ...forbidden].slice(0, maxTools),
-      parts: parts.current().slice(0, maxParts)
+      parts: parts.slice(0, maxParts)
     }
   }
 
   /** Waits for the next change. MCP servers do not announce changes of their parts. */
   const nextChange = Effect.suspend(() =>
-    parts.exist() ? Effect.raceFirst(outputs.changed, Effect.sleep(partsInterval)) : outputs.changed
+    serversWithParts().length > 0 ? Effect.raceFirst(outputs.changed, Effect.sleep(partsInterval)) : outputs.changed
   )
 
   /** The inspection with its revision, which changes with its content. */
@@ -190,10 +179,10 @@ export const makeInspector = Effect.fnUntraced(function* (
     inspect: Effect.fnUntraced(function* ({ revision: seen, waitMillis }) {
       const changed = Effect.whileLoop({
         while: () => current().revision === seen,
-        body: () => nextChange.pipe(Effect.andThen(Effect.sleep(reportDelay)), Effect.andThen(parts.refresh)),
+        body: () => nextChange.pipe(Effect.andThen(Effect.sleep(reportDelay)), Effect.andThen(refreshParts)),
         step: () => undefined
       })
-      yield* parts.refresh
+      yield* refreshParts
       yield* Effect.timeoutOption(changed, Duration.millis(waitMillis))
       const { inspection, revision: shown } = current()
       const shortened = inspection.servers.map(({ stderr: _, ...server }) => server)

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import type { MemberFeature } from "../../../domain/office/memberFeatures.ts"
 import { stderrBounds } from "../../../domain/page/Inspection.ts"
 import type { RemoteApprover } from "../ComputerSettings.ts"
@@ -33,11 +33,12 @@ export type ServerOutputs = ReturnType<typeof makeServerOutputs>
 /** Keeps the last lines of stderr, redacted, where the Computer shares them. */
 export const makeServerOutputs = ({ redact }: Secrets, { stderr = false }: ComputerOperatorAccess) => {
   const lines = new Map<string, ReadonlyArray<string>>()
-  const waiting = new Set<() => void>()
+  let next = Deferred.makeUnsafe<void>()
   const wake = () => {
-    const woken = [...waiting]
-    waiting.clear()
-    for (const resume of woken) resume()
+    const woken = next
+    // Before: what wakes may wait again at once.
+    next = Deferred.makeUnsafe()
+    Deferred.doneUnsafe(woken, Effect.void)
   }
   return {
     record: (server: string, line: string): void => {
@@ -49,11 +50,7 @@ export const makeServerOutputs = ({ redact }: Secrets, { stderr = false }: Compu
     /** The last lines of a server; undefined where the Computer does not share them. */
     linesOf: (server: string): ReadonlyArray<string> | undefined => (stderr ? (lines.get(server) ?? []) : undefined),
     /** Resolves with the next line, or {@link wake}. */
-    changed: Effect.callback<void>((resume) => {
-      const onChange = () => resume(Effect.void)
-      waiting.add(onChange)
-      return Effect.sync(() => void waiting.delete(onChange))
-    }),
+    changed: Effect.suspend(() => Deferred.await(next)),
     wake
   }
 }

@@ -133,6 +133,20 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(Effect.andThen(mayStart, launchInitial), { startImmediately: true })
 
+  /** The identity of a server in the office, by its name; the name of a server that is not configured any more. */
+  const identify = (name: string): string => {
+    const config = serverConfigOf(setup(), name)
+    return config === undefined ? name : snapshot().naming.serverId(config)
+  }
+  /** Fails with a retryable error while a server is restarting that matches: what it last offered is known. */
+  const rejectWhileRestarting = Effect.fnUntraced(function* (matches: (server: RestartingServer) => boolean) {
+    const server = snapshot().restarting.find(matches)
+    if (server === undefined) return
+    const { config, retryAt } = server
+    const now = yield* Clock.currentTimeMillis
+    return yield* mcpServerRestarting(identify(config.name), retryAt && Math.max(0, retryAt - now))
+  })
+
   return {
     snapshot,
     changes,
@@ -140,39 +154,19 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     ...(yield* makeResourceReads(store)),
     ...makeCommands(ref, nextRun, store, serverRuns),
     find: (name: string) => snapshot().running.find(({ config }) => config.name === name),
-    /** The identity of a server in the office, by its name; the name of a server that is not configured any more. */
-    identify: (name: string): string => {
-      const config = serverConfigOf(setup(), name)
-      return config === undefined ? name : snapshot().naming.serverId(config)
-    },
+    identify,
     /** Finds a server by its identity in the office. */
     findById: (id: string) => {
       const { naming, running } = snapshot()
       return running.find(({ config }) => naming.serverId(config) === id)
     },
+    rejectWhileRestarting,
+    /** {@link rejectWhileRestarting} for the server of a tool, by its name in the office. */
+    rejectToolWhileRestarting: (tool: string) =>
+      rejectWhileRestarting((server) => buildCatalogue([server], snapshot().naming).entries.has(tool)),
+    /** {@link rejectWhileRestarting} for the server of this identity in the office. */
+    rejectServerWhileRestarting: (id: string) => rejectWhileRestarting(({ config }) => identify(config.name) === id),
     /** Waits until no server is in its first start attempt. */
     startupCompleted: waitFor(() => (snapshot().starting.length > 0 ? undefined : true))
   }
 })
-
-type Servers = Pick<ServerSupervisor, "identify" | "snapshot">
-
-/** Fails with a retryable error while a server is restarting that matches: what it last offered is known. */
-export const rejectWhileRestarting = Effect.fnUntraced(function* (
-  { identify, snapshot }: Servers,
-  matches: (server: RestartingServer) => boolean
-) {
-  const server = snapshot().restarting.find(matches)
-  if (server === undefined) return
-  const { config, retryAt } = server
-  const now = yield* Clock.currentTimeMillis
-  return yield* mcpServerRestarting(identify(config.name), retryAt && Math.max(0, retryAt - now))
-})
-
-/** {@link rejectWhileRestarting} for the server of a tool, by its name in the office. */
-export const rejectToolWhileRestarting = (servers: Servers, tool: string) =>
-  rejectWhileRestarting(servers, (server) => buildCatalogue([server], servers.snapshot().naming).entries.has(tool))
-
-/** {@link rejectWhileRestarting} for the server of this identity in the office. */
-export const rejectServerWhileRestarting = (servers: Servers, id: string) =>
-  rejectWhileRestarting(servers, ({ config }) => servers.identify(config.name) === id)

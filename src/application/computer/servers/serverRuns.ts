@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, FiberMap, Fiber, Option } from "effect"
+import { Clock, Duration, Effect, FiberMap, Fiber, Match, Option } from "effect"
 import {
   fullReason,
   type McpServerCommand,
@@ -16,29 +16,20 @@ type Event = McpServerEvent<OfferedServer>
 const isWork = (command: McpServerCommand): command is McpServerWork =>
   command._tag === "Open" || command._tag === "Retry"
 
-const log = (
-  server: string,
-  command: Exclude<McpServerCommand, McpServerWork | { readonly _tag: "Close" }>
-): Effect.Effect<void> => {
-  switch (command._tag) {
-    case "LogReady":
-      return Effect.logInfo("MCP server ready", { server, tools: command.tools, resources: command.resources })
-    case "LogRecovered":
-      return Effect.logInfo("MCP server recovered", { server, source: command.source })
-    case "LogDegraded":
-      return Effect.logWarning("MCP server degraded", { server, reason: command.reason })
-    case "LogFailed":
-      return Effect.logWarning("MCP server failed", { server, reason: fullReason(command.failure) })
-    case "LogRestarting": {
-      const { failure, retryInSeconds } = command
-      return Effect.logWarning("MCP server exited, restarting", { server, reason: fullReason(failure), retryInSeconds })
-    }
-    case "LogIdle":
-      return Effect.logInfo("MCP server stopped", { server, reason: "idle" })
-    case "LogStartsOnRequest":
-      return Effect.logWarning("MCP server exited, starts on request", { server, reason: fullReason(command.failure) })
-  }
-}
+type LogCommand = Exclude<McpServerCommand, McpServerWork | { readonly _tag: "Close" }>
+
+const logOf = (server: string) =>
+  Match.typeTags<LogCommand, Effect.Effect<void>>()({
+    LogReady: ({ resources, tools }) => Effect.logInfo("MCP server ready", { server, tools, resources }),
+    LogRecovered: ({ source }) => Effect.logInfo("MCP server recovered", { server, source }),
+    LogDegraded: ({ reason }) => Effect.logWarning("MCP server degraded", { server, reason }),
+    LogFailed: ({ failure }) => Effect.logWarning("MCP server failed", { server, reason: fullReason(failure) }),
+    LogRestarting: ({ failure, retryInSeconds }) =>
+      Effect.logWarning("MCP server exited, restarting", { server, reason: fullReason(failure), retryInSeconds }),
+    LogIdle: () => Effect.logInfo("MCP server stopped", { server, reason: "idle" }),
+    LogStartsOnRequest: ({ failure }) =>
+      Effect.logWarning("MCP server exited, starts on request", { server, reason: fullReason(failure) })
+  })
 
 const work = Effect.fnUntraced(function* (serverRun: ServerRun, first: McpServerWork) {
   let next: McpServerWork | undefined = first
@@ -63,7 +54,7 @@ export const makeServerRuns = Effect.fnUntraced(function* (world: ServerWorld) {
   const perform = Effect.fnUntraced(function* (name: string, commands: ReadonlyArray<McpServerCommand>) {
     for (const command of commands) {
       if (command._tag === "Close") yield* FiberMap.remove(fibers, name)
-      else if (!isWork(command)) yield* log(name, command)
+      else if (!isWork(command)) yield* logOf(name)(command)
     }
     return commands.find(isWork)
   })

@@ -5,7 +5,7 @@ import { parseStatus, tasks, formatCredentials } from "../../../domain/devices/h
 import { failedOutcome } from "../../../domain/devices/serviceOutcome.ts"
 import { decodeUtf8Lossy, encodeUtf8 } from "../../../domain/utf8.ts"
 import { ByteConnector } from "../../ports/ByteLink.ts"
-import { DeviceRejected } from "../AuthenticateDevice.ts"
+import { DeviceRejected } from "../DeviceGatewayOptions.ts"
 import type { DeviceLimits } from "../DeviceLimits.ts"
 import { type FrameLink, makeFrameLink } from "../FrameLink.ts"
 import type { ServiceCatalog } from "./ServiceCatalog.ts"

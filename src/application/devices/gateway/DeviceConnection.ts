@@ -9,7 +9,7 @@ import type { JsonObject } from "../../../domain/json.ts"
 import { decodeUtf8Lossy } from "../../../domain/utf8.ts"
 import type { ByteLink } from "../../ports/ByteLink.ts"
 import type { BufferLimit } from "../../shared/BufferLimit.ts"
-import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
+import type { DeviceGatewayOptions } from "../DeviceGatewayOptions.ts"
 import type { GatewayLimits } from "../DeviceLimits.ts"
 import { type FrameLink, makeFrameLink } from "../FrameLink.ts"
 import type { AuthThrottle } from "../../shared/AuthThrottle.ts"
@@ -17,30 +17,14 @@ import type { ParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeDeviceCalls } from "./DeviceCalls.ts"
 import { type DeviceEntry, type DeviceRegistry, recordFault } from "./DeviceRegistry.ts"
 
-/** Handles frames other than MCP messages, such as the voice and text of a dialogue. */
-export type OnDeviceFrame = (
-  device: string,
-  frame: Frame,
-  reply: (frame: Frame) => Effect.Effect<void>
-) => Effect.Effect<void>
-
 /** Parts that all connections of a gateway share. */
-export interface GatewayContext {
+export interface GatewayContext extends Omit<DeviceGatewayOptions, "limits"> {
   readonly registry: DeviceRegistry
   readonly limits: GatewayLimits
-  readonly authenticate: AuthenticateDevice | "allowAll"
-  readonly acknowledgeRegistration: boolean
-  readonly onFrame: OnDeviceFrame | undefined
   readonly authThrottle: AuthThrottle
   readonly checkParams: ParamsCheck
   /** Limits the frames that devices have not read, or have sent in part. */
-  readonly buffers: BufferLimit<BufferedConnection>
-}
-
-/** A connection with its buffers. */
-export interface BufferedConnection {
-  readonly link: FrameLink
-  readonly closeForBuffers: () => void
+  readonly buffers: BufferLimit<DevicePeer>
 }
 
 interface Closing {
@@ -50,7 +34,7 @@ interface Closing {
 }
 
 /** Each reason is a code for logs, and a sentence that explains it to the device. */
-const closings = {
+export const closings = {
   violations: {
     reason: "too_many_violations: the device sent too many invalid frames or messages",
     statusKind: "ERROR"
@@ -74,7 +58,7 @@ const maxReportedErrors = 10
 export const isValidDeviceName = (name: string): boolean => /^\P{C}{1,64}$/u.test(name) && name.trim() === name
 
 /** One connection, and its device once that is admitted. */
-interface Connection extends GatewayContext {
+export interface DevicePeer extends GatewayContext {
   readonly remoteAddress: string
   readonly link: FrameLink
   readonly close: (closing: Closing) => void
@@ -88,13 +72,13 @@ interface Connection extends GatewayContext {
 }
 
 /** Counts a rejection, and logs it until the throttle blocks the address. */
-const onRejected = Effect.fnUntraced(function* ({ authThrottle, remoteAddress }: Connection, reason: string) {
+const onRejected = Effect.fnUntraced(function* ({ authThrottle, remoteAddress }: DevicePeer, reason: string) {
   const now = yield* Clock.currentTimeMillis
   if (!authThrottle.isBlocked(remoteAddress, now)) yield* Effect.logInfo("device rejected", { remoteAddress, reason })
   authThrottle.recordRejection(remoteAddress, now)
 })
 
-const onViolation = Effect.fnUntraced(function* (connection: Connection, violation: string, reason: string, size = 0) {
+const onViolation = Effect.fnUntraced(function* (connection: DevicePeer, violation: string, reason: string, size = 0) {
   const { admitted, close, remoteAddress, violations } = connection
   yield* Effect.logDebug("device violation", { device: admitted?.device.name, remoteAddress, violation, reason })
   if (admitted !== undefined) yield* recordFault(admitted, `${violation}: ${reason}`)
@@ -102,7 +86,7 @@ const onViolation = Effect.fnUntraced(function* (connection: Connection, violati
   if (isExhausted(connection.violations)) close(closings.violations)
 })
 
-const admit = Effect.fnUntraced(function* (connection: Connection, requestedName = "") {
+const admit = Effect.fnUntraced(function* (connection: DevicePeer, requestedName = "") {
   const { checkParams, close, limits, link, pendingAuth, registry, remoteAddress } = connection
   const trimmed = requestedName.trim()
   const name = isValidDeviceName(trimmed) ? trimmed : registry.nextFreeName()
@@ -123,7 +107,7 @@ const admit = Effect.fnUntraced(function* (connection: Connection, requestedName
   return entry
 })
 
-const onAuth = Effect.fnUntraced(function* (connection: Connection, payload: Uint8Array) {
+const onAuth = Effect.fnUntraced(function* (connection: DevicePeer, payload: Uint8Array) {
   const { admitted, authenticate, authThrottle, close, link, remoteAddress } = connection
   if (admitted !== undefined) {
     return yield* Effect.logDebug("repeated auth ignored", { device: admitted.device.name, remoteAddress })
@@ -147,7 +131,7 @@ const onAuth = Effect.fnUntraced(function* (connection: Connection, payload: Uin
   return yield* link.sendStatus("auth", "INFO", "AUTHENTICATED")
 })
 
-const onStatus = Effect.fnUntraced(function* ({ close, link }: Connection, payload: Uint8Array) {
+const onStatus = Effect.fnUntraced(function* ({ close, link }: DevicePeer, payload: Uint8Array) {
   const { kind } = parseStatus(decodeUtf8Lossy(payload))
   if (kind === "PING") return yield* link.sendStatus("status", "INFO", "PONG")
   if (kind !== "DISCONNECT") return
@@ -157,7 +141,7 @@ const onStatus = Effect.fnUntraced(function* ({ close, link }: Connection, paylo
 })
 
 const onRegister = Effect.fnUntraced(function* (
-  connection: Connection,
+  connection: DevicePeer,
   entry: DeviceEntry,
   definitions: JsonObject,
   duplicates: ReadonlyArray<string>
@@ -181,12 +165,12 @@ const onRegister = Effect.fnUntraced(function* (
     connection.hasRegistered = true
     yield* log("device registered", { device, services: services.size })
   }
-  if (connection.acknowledgeRegistration)
+  if (connection.acknowledgeRegistration === true)
     yield* Effect.ignore(connection.link.sendMcp(makeDeviceMessage.registered(services.size, reported)))
 })
 
 /** Handles an MCP frame of an admitted device: a registration, a result, or a call. */
-const onMessage = Effect.fnUntraced(function* (connection: Connection, entry: DeviceEntry, { payload, task }: Frame) {
+const onMessage = Effect.fnUntraced(function* (connection: DevicePeer, entry: DeviceEntry, { payload, task }: Frame) {
   const decoded = decodeDeviceMessage(payload)
   if (Result.isFailure(decoded)) return yield* onViolation(connection, "invalid_message", decoded.failure)
   const message = decoded.success
@@ -203,7 +187,7 @@ const onMessage = Effect.fnUntraced(function* (connection: Connection, entry: De
   if (!entry.calls.complete(callId, outcome)) yield* Effect.logDebug("result for unknown call", { device, callId })
 })
 
-const handleFrame = Effect.fnUntraced(function* (connection: Connection, frame: Frame) {
+const handleFrame = Effect.fnUntraced(function* (connection: DevicePeer, frame: Frame) {
   const { admitted, authenticate, link, onFrame } = connection
   if (frame.type === "auth") return yield* onAuth(connection, frame.payload)
   if (admitted === undefined && authenticate !== "allowAll") {
@@ -221,7 +205,7 @@ const handleFrame = Effect.fnUntraced(function* (connection: Connection, frame: 
 })
 
 /** Gives the reason to close a connection that receives nothing for too long. */
-const awaitIdle = Effect.fnUntraced(function* ({ limits, link }: Connection) {
+const awaitIdle = Effect.fnUntraced(function* ({ limits, link }: DevicePeer) {
   const idleMillis = Duration.toMillis(limits.idleTimeout)
   while (true) {
     const left = link.lastReceivedAt() + idleMillis - (yield* Clock.currentTimeMillis)
@@ -231,7 +215,7 @@ const awaitIdle = Effect.fnUntraced(function* ({ limits, link }: Connection) {
 })
 
 /** Gives the reason to close a connection without a token. */
-const awaitAuthTimeout = Effect.fnUntraced(function* (connection: Connection) {
+const awaitAuthTimeout = Effect.fnUntraced(function* (connection: DevicePeer) {
   if (connection.authenticate === "allowAll") return yield* Effect.never
   yield* Effect.sleep(connection.limits.authTimeout)
   return connection.hasPresentedToken ? yield* Effect.never : closings.authTimeout
@@ -241,11 +225,9 @@ const awaitAuthTimeout = Effect.fnUntraced(function* (connection: Connection) {
 export const serveDevice = Effect.fnUntraced(function* (bytes: ByteLink, context: GatewayContext) {
   const { authenticate, authThrottle, buffers, limits } = context
   const { remoteAddress } = bytes
-  const link: FrameLink = yield* makeFrameLink(bytes, limits, () => buffers.update(buffered))
+  const link: FrameLink = yield* makeFrameLink(bytes, limits, () => buffers.update(connection))
   const closed = yield* Deferred.make<Closing>()
   const close = (closing: Closing): void => void Deferred.doneUnsafe(closed, Exit.succeed(closing))
-  const buffered: BufferedConnection = { link, closeForBuffers: () => close(closings.buffers) }
-  yield* Effect.addFinalizer(() => Effect.sync(() => buffers.remove(buffered)))
   const now = yield* Clock.currentTimeMillis
   if (authThrottle.isBlocked(remoteAddress, now)) return yield* Effect.logDebug("device throttled", { remoteAddress })
   const scope = yield* Effect.scope
@@ -259,7 +241,8 @@ export const serveDevice = Effect.fnUntraced(function* (bytes: ByteLink, context
   }
   const flags = { hasPresentedToken: false, hasRegistered: false }
   const violations = newViolationBudget(now)
-  const connection: Connection = { ...context, ...flags, remoteAddress, link, close, pendingAuth, violations }
+  const connection: DevicePeer = { ...context, ...flags, remoteAddress, link, close, pendingAuth, violations }
+  yield* Effect.addFinalizer(() => Effect.sync(() => buffers.remove(connection)))
 
   const received = link.receive({
     onFrame: (frame) => Scope.provide(handleFrame(connection, frame), scope),

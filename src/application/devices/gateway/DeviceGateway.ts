@@ -4,11 +4,11 @@ import { type McpSession, McpSessionError } from "../../ports/McpSession.ts"
 import type { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import type { ListenError } from "../../ports/Transport.ts"
 import { makeBufferLimit } from "../../shared/BufferLimit.ts"
-import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
-import { type GatewayLimits, defaultGatewayLimits } from "../DeviceLimits.ts"
+import type { DeviceGatewayOptions } from "../DeviceGatewayOptions.ts"
+import { defaultGatewayLimits } from "../DeviceLimits.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeAuthThrottle } from "../../shared/AuthThrottle.ts"
-import { type BufferedConnection, type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
+import { closings, type DevicePeer, type GatewayContext, serveDevice } from "./DeviceConnection.ts"
 import {
   type Device,
   makeDeviceRegistry,
@@ -22,22 +22,6 @@ import type { JsonObject } from "../../../domain/json.ts"
 import type { InspectedPart } from "../../../domain/page/Inspection.ts"
 import { toolNotFoundError, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
 import { withParts } from "../../shared/page/partsResource.ts"
-
-export interface DeviceGatewayOptions {
-  /** Address to listen on; `127.0.0.1` by default, which only this machine reaches. */
-  readonly host?: string
-  /** 0 picks a free port. */
-  readonly port: number
-  /** How devices authenticate. `"allowAll"` admits every device that reaches the address, with any name. */
-  readonly authenticate: AuthenticateDevice | "allowAll"
-  readonly limits?: Partial<GatewayLimits>
-  /**
-   * Answers every registration with a `registered` message: the number of accepted services, and the errors of the
-   * others. The protocol has no such message, so devices must know it. Off by default.
-   */
-  readonly acknowledgeRegistration?: boolean
-  readonly onFrame?: OnDeviceFrame
-}
 
 /** Accepts devices over TCP and exposes their services as MCP peers (seed 002). */
 export class DeviceGateway extends Context.Service<
@@ -60,29 +44,21 @@ export class DeviceGateway extends Context.Service<
     Layer.effect(DeviceGateway, make(options))
 }
 
-const make = Effect.fnUntraced(function* ({
-  acknowledgeRegistration = false,
-  authenticate,
-  host = "127.0.0.1",
-  limits: limitOverrides,
-  onFrame,
-  port
-}: DeviceGatewayOptions) {
+const make = Effect.fnUntraced(function* (options: DeviceGatewayOptions) {
+  const { host = "127.0.0.1", port } = options
   const { listen } = yield* ByteListener
   const registry = yield* makeDeviceRegistry
-  const limits = { ...defaultGatewayLimits, ...limitOverrides }
+  const limits = { ...defaultGatewayLimits, ...options.limits }
   const context: GatewayContext = {
+    ...options,
     registry,
     limits,
-    authenticate,
-    acknowledgeRegistration,
-    onFrame,
     authThrottle: makeAuthThrottle(),
     checkParams: yield* makeParamsCheck,
-    buffers: yield* makeBufferLimit<BufferedConnection>(limits.maxBufferedBytes, {
+    buffers: yield* makeBufferLimit<DevicePeer>(limits.maxBufferedBytes, {
       heldBytes: ({ link }) => link.bufferedBytes(),
       passedBytes: ({ link }) => link.passedBytes(),
-      close: ({ closeForBuffers }) => closeForBuffers()
+      close: ({ close }) => close(closings.buffers)
     })
   }
   // The listener owns the fibers of connections, so they do not inherit the context of this service.

@@ -56,9 +56,11 @@ export interface PackCall {
  * - `failed`: the code of the pack failed
  * - `crashed`: the process of the pack exited
  * - `unusable`: the pack cannot be loaded
+ * - `timed_out`: the call took longer than its limit
+ * - `busy`: the queue of the pack is full
  */
 export class PackError extends Data.TaggedError("PackError")<{
-  readonly reason: "invalid_params" | "unknown_tool" | "failed" | "crashed" | "unusable"
+  readonly reason: "invalid_params" | "unknown_tool" | "failed" | "crashed" | "unusable" | "timed_out" | "busy"
   readonly message: string
   readonly problems?: ReadonlyArray<ParamsProblem>
 }> {}

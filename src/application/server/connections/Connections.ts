@@ -15,8 +15,11 @@ import { makeBufferLimit } from "../../shared/BufferLimit.ts"
 import { formatLimitName, Limits } from "../Limits.ts"
 import type { Body } from "../../ports/Body.ts"
 
+type ConnectionParts = Pick<Connection, "link" | "line" | "identity" | "registration"> &
+  Partial<Pick<Connection, "features" | "isOperator">>
+
 /** The Server's record of one client, from its admission until its link has closed. Times are milliseconds of the epoch. */
-export interface Connection {
+export class Connection {
   readonly link: Link
   readonly line: ProtocolLine
   readonly identity: Identity
@@ -30,24 +33,36 @@ export interface Connection {
   /** Rate limit of its messages. */
   readonly bucket: TokenBucket
   /** Calls by Agents of this node: from this Agent, or to this Computer. */
-  readonly calls: Set<InFlightCall>
+  readonly calls = new Set<InFlightCall>()
   /** Calls by other nodes to this Computer. */
-  readonly inboundCalls: Set<InFlightCall>
+  readonly inboundCalls = new Set<InFlightCall>()
   /** Cluster lookups for this Agent, of Computers that are not in its office. They count as calls. */
-  lookups: number
+  lookups = 0
   /** Bytes of its requests in progress. */
-  requestBytes: number
+  requestBytes = 0
   /** Time of the last message in either direction. */
   lastActivityAt: number
   /** Time since which it is in no office, or at which it was last found in one. */
   outsideSince: number
   /** Joins and leaves in progress. `membershipLock` runs them one after the other. */
-  pendingMembershipChanges: number
+  pendingMembershipChanges = 0
   membershipLock: Semaphore.Semaphore | undefined
   /** Notifications that are deferred because the client reads too slowly. */
   notificationBacklog: NotificationBacklog | undefined
   /** The Server is closing the link. */
-  closing: boolean
+  closing = false
+
+  constructor(parts: ConnectionParts, bucket: TokenBucket, now: number) {
+    this.link = parts.link
+    this.line = parts.line
+    this.identity = parts.identity
+    this.registration = parts.registration
+    this.isOperator = parts.isOperator ?? false
+    this.features = parts.features ?? noMemberFeatures
+    this.bucket = bucket
+    this.lastActivityAt = now
+    this.outsideSince = now
+  }
 }
 
 export const isMember = ({ registration }: Connection): boolean => registration.session.membership._tag === "Some"
@@ -67,27 +82,6 @@ const closeReasons: { readonly [limit in keyof Limits]?: string } = {
   totalBacklogBytes: "total_backlog_exceeded",
   notificationBacklogBytes: "notification_backlog_exceeded"
 }
-
-type ConnectionParts = Pick<Connection, "link" | "line" | "identity" | "registration"> &
-  Partial<Pick<Connection, "features" | "isOperator">>
-
-const makeConnection = (parts: ConnectionParts, bucket: TokenBucket, now: number): Connection => ({
-  features: noMemberFeatures,
-  isOperator: false,
-  operates: undefined,
-  ...parts,
-  bucket,
-  calls: new Set(),
-  inboundCalls: new Set(),
-  lookups: 0,
-  requestBytes: 0,
-  lastActivityAt: now,
-  outsideSince: now,
-  pendingMembershipChanges: 0,
-  membershipLock: undefined,
-  notificationBacklog: undefined,
-  closing: false
-})
 
 /** Makes the function that closes a connection that exceeded a limit, in the background. */
 const makeCloseForLimit = Effect.gen(function* () {
@@ -163,7 +157,7 @@ export const makeConnections = Effect.gen(function* () {
     /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
     open: (parts: ConnectionParts): Connection => {
       const now = clock.currentTimeMillisUnsafe()
-      const connection = makeConnection(parts, makeTokenBucket(rate, now), now)
+      const connection = new Connection(parts, makeTokenBucket(rate, now), now)
       // A link that closed during its admission has lost its slot, and nothing would remove the connection.
       if (links.has(parts.link)) connections.set(parts.link.id, connection)
       return connection

@@ -1,14 +1,9 @@
 import { Duration, Exit } from "effect"
 import type { OfficeKey } from "../../../domain/model/ids.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import {
-  type RoutedCallCommand,
-  type RoutedCallEvent,
-  callInFlight,
-  callTransition
-} from "../../../domain/office/callLifecycle.ts"
+import { type CallEnd, endCommands, type RoutedCallCommand } from "../../../domain/office/callLifecycle.ts"
 import type { StartedCall } from "../observability/observers.ts"
-import { type ReplyExit, SendFailed } from "../../ports/Transport.ts"
+import { makeExtension, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 
 /** The origin of a call, at the node of its Agent. */
 interface CallOrigin extends Pick<StartedCall, "computer" | "reqId" | "serial" | "startedAt"> {
@@ -23,13 +18,7 @@ export type ExecuteCallCommand = (
   call: InFlightCall
 ) => void
 
-// Made once, for all calls.
-const replied: RoutedCallEvent = { _tag: "Replied" }
-const failed: RoutedCallEvent = { _tag: "Failed" }
-const aborted: RoutedCallEvent = { _tag: "Aborted" }
-const abandoned: RoutedCallEvent = { _tag: "Abandoned" }
-
-/** A call between two members, which follows {@link callTransition}. */
+/** A call between two members, which ends once, by {@link endCommands}. */
 export class InFlightCall {
   /** The office of both members. A member that changes offices keeps no calls. */
   readonly office: OfficeKey
@@ -40,7 +29,9 @@ export class InFlightCall {
   /** What the Computer reported last, and the decision of an approver. */
   reported: Pick<StartedCall, "status" | "decision"> | undefined
   readonly #execute: ExecuteCallCommand
-  #state = callInFlight
+  #isEnded = false
+  /** Made when it is needed: most calls are not extended. */
+  #extension: ReturnType<typeof makeExtension> | undefined
   #dropRequest = () => {}
 
   constructor(
@@ -56,20 +47,17 @@ export class InFlightCall {
 
   /** Ends the call with the outcome of its request. A reply that its caller cannot take is a failure. */
   end(outcome: ReplyExit, isUsable = Exit.isSuccess(outcome)): void {
-    this.#apply(isUsable ? replied : failed, outcome)
+    this.#end(isUsable ? "Replied" : "Failed", outcome)
   }
 
   /** The request waits longer than its timeout: the call waits for an approval. */
   extend(seconds: number): void {
-    this.#apply({ _tag: "Extended", millis: seconds * 1000 })
+    this.#extension ??= makeExtension()
+    this.#extension.add(Duration.seconds(seconds))
   }
 
   /** The time by which the request was extended. */
-  readonly takeExtension = (): Duration.Duration => {
-    const millis = this.#state._tag === "InFlight" ? this.#state.addedMillis : 0
-    this.#apply({ _tag: "TimerRang" })
-    return Duration.millis(millis)
-  }
+  readonly takeExtension = (): Duration.Duration => this.#extension?.take() ?? Duration.zero
 
   /** Takes the function that drops the request. */
   started(dropRequest: () => void): void {
@@ -78,18 +66,18 @@ export class InFlightCall {
 
   /** Ends the call with an error instead of its reply. */
   abort(error: ProtocolError): void {
-    this.#apply(aborted, Exit.fail(new SendFailed({ error })))
+    this.#end("Aborted", Exit.fail(new SendFailed({ error })))
   }
 
   /** Ends the call because its caller does not wait any more. */
   cancel(): void {
-    this.#apply(abandoned)
+    this.#end("Abandoned")
   }
 
-  #apply(event: RoutedCallEvent, outcome?: ReplyExit): void {
-    const [state, commands] = callTransition(this.#state, event)
-    this.#state = state
-    for (const command of commands) {
+  #end(end: CallEnd, outcome?: ReplyExit): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    for (const command of endCommands[end]) {
       if (command === "DropRequest") this.#dropRequest()
       else this.#execute(command, outcome, this)
     }

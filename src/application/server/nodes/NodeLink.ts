@@ -27,22 +27,10 @@ type Cancel = (exit?: ReplyExit) => void
 
 const noReply: Reply = []
 
-/** Keeps a link among those of its node as long as the scope. */
-const addLink = (links: Map<string, Set<Link>>, node: string, link: Link) => {
-  const ofNode = links.get(node) ?? new Set()
-  return Effect.acquireRelease(
-    Effect.sync(() => void links.set(node, ofNode.add(link))),
-    () =>
-      Effect.sync(() => {
-        ofNode.delete(link)
-        if (ofNode.size === 0 && links.get(node) === ofNode) links.delete(node)
-      })
-  )
-}
-
 /** The links that other nodes have opened. `limitReply` gives the outcome that a link can still take. */
 const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit) => {
-  const links = new Map<string, Set<Link>>()
+  /** The links with the names of their nodes. */
+  const links = new Map<Link, string>()
   const requests = new Set<Cancel>()
   let handler: NodeMessageHandler | undefined
 
@@ -101,7 +89,9 @@ const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit
   return {
     accept: (link: Link, { auth }: Handshake): Effect.Effect<MessageHandler, never, Scope.Scope> => {
       const node = asString(asObject(auth)["node"]) ?? ""
-      return Effect.as(addLink(links, node, link), handleMessages(link))
+      const adding = Effect.sync(() => links.set(link, node))
+      const added = Effect.acquireRelease(adding, () => Effect.sync(() => links.delete(link)))
+      return Effect.as(added, handleMessages(link))
     },
     /** Sets the handler of requests. Without one, pending requests end. */
     setHandler: (next: NodeMessageHandler | undefined): void => {
@@ -109,11 +99,11 @@ const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit
       if (next !== undefined) return
       for (const cancel of requests) cancel(Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
     },
-    linksOf: (node: string): ReadonlyArray<Link> => [...(links.get(node) ?? [])],
+    linksOf: (node: string): ReadonlyArray<Link> => [...links].flatMap(([link, of]) => (of === node ? [link] : [])),
     /** Bytes that wait for the other nodes. */
     backlog: (): number => {
       let bytes = 0
-      for (const ofNode of links.values()) for (const link of ofNode) bytes += link.backlog()
+      for (const link of links.keys()) bytes += link.backlog()
       return bytes
     },
     requestCount: () => requests.size

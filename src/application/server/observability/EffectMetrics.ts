@@ -2,6 +2,7 @@ import { Context, Effect, Metric, Number } from "effect"
 import { routedEvents } from "../../../domain/wire/lines.ts"
 import { callOutcome, codeLabel, type CompletedCall, type ObservedEvent } from "./observers.ts"
 import { formatLimitName } from "../Limits.ts"
+import type { MetricTotals } from "./statusReport.ts"
 import { type Gauge, metricDefinitions, metricPrefix, type NamesOf, ServerMetrics } from "./ServerMetrics.ts"
 
 /** Upper bounds of the latency histogram, in seconds: half a millisecond to five minutes. */
@@ -9,15 +10,6 @@ const latencyBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 
 /** Series of one label at most, in case a client chooses its values. */
 const maxLabelValues = 64
-
-/** Counts since the start. */
-export interface MetricTotals {
-  readonly calls: number
-  readonly outcomes: { readonly [outcome: string]: number }
-  readonly limitRejections: { readonly [limit: string]: number }
-  readonly dropped: { readonly [kind: string]: number }
-  readonly rejectedConnections: { readonly [code: string]: number }
-}
 
 type CounterName = NamesOf<"counter">
 

@@ -1,10 +1,4 @@
-/** The calls of the last minute. */
-export interface RecentCalls {
-  /** Completed calls per second, averaged over about ten seconds. */
-  readonly perSecond: number
-  /** Percentiles in milliseconds, with an error below a tenth; missing without calls. */
-  readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number } | undefined
-}
+import type { RecentCalls } from "./statusReport.ts"
 
 const slotMillis = 5000
 const slotCount = 12
@@ -50,7 +44,7 @@ export const makeLatencyWindow = (start: number) => {
     const since = Math.max(start, (current - rateSlots + 1) * slotMillis)
     const perSecond = recentCount / Math.max(1, (now - since) / 1000)
     const total = fresh.reduce((sum, { count }) => sum + count, 0)
-    if (total === 0) return { perSecond, latency: undefined }
+    if (total === 0) return { perSecond }
     const quantile = (share: number): number => {
       let left = Math.ceil(share * total)
       for (let bucket = 0; bucket < bucketCount; bucket++) {

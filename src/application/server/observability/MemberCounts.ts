@@ -1,14 +1,6 @@
 import { Iterable } from "effect"
 import type { ObservedEvent } from "./observers.ts"
-
-export interface OfficeCount {
-  readonly office: string
-  readonly line: string
-  /** The other lines on which this Server has members in an office with this id: they do not meet. */
-  readonly otherLines?: ReadonlyArray<string>
-  readonly agents: number
-  readonly computers: number
-}
+import type { OfficeCount } from "./statusReport.ts"
 
 interface Counts {
   agent: number

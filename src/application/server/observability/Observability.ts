@@ -4,32 +4,13 @@ import { packageVersion } from "../../../domain/packageVersion.ts"
 import { ServedLines } from "../../ports/Transport.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
 import { auditCall, makeMembershipAudit, recordCallSpan } from "./auditing.ts"
-import { makeMemberCounts, type OfficeCount } from "./MemberCounts.ts"
+import { makeMemberCounts } from "./MemberCounts.ts"
 import { CallObservers, type CompletedCall, MembershipObservers } from "./observers.ts"
-import { makeEffectMetrics, type MetricTotals } from "./EffectMetrics.ts"
+import { makeEffectMetrics } from "./EffectMetrics.ts"
 import { Readiness } from "./Readiness.ts"
-import { makeLatencyWindow, type RecentCalls } from "./LatencyWindow.ts"
+import { makeLatencyWindow } from "./LatencyWindow.ts"
+import type { OfficeCount, StatusReport } from "./statusReport.ts"
 import { type Gauge, ServerMetrics } from "./ServerMetrics.ts"
-
-/** The status of a Server, without names of members. */
-export interface StatusReport {
-  readonly version: string
-  /** The protocol lines that it serves. */
-  readonly lines: ReadonlyArray<string>
-  readonly state: "starting" | "ready" | "draining"
-  /** Why it is not ready. */
-  readonly reason?: string
-  /** The health of each component, such as the registry. */
-  readonly components: { readonly [component: string]: { readonly ok: boolean; readonly error?: string } }
-  /** Milliseconds of the epoch. */
-  readonly startedAt: number
-  readonly uptimeSeconds: number
-  readonly members: { readonly agents: number; readonly computers: number }
-  readonly offices: number
-  readonly recent: RecentCalls
-  readonly totals: MetricTotals
-  readonly gauges: { readonly [name: string]: number }
-}
 
 /** Metrics, status and readiness of one Server, for its operators. */
 export class Observability extends Context.Service<

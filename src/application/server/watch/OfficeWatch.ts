@@ -6,7 +6,8 @@ import type { AuditLog } from "../../ports/AuditLog.ts"
 import { DocumentReader } from "../../ports/files/DocumentReader.ts"
 import { secureRandomHex } from "../../shared/secureRandom.ts"
 import { makeRecordAction } from "../observability/auditing.ts"
-import { Observability, type StatusReport } from "../observability/Observability.ts"
+import { Observability } from "../observability/Observability.ts"
+import type { StatusReport } from "../observability/statusReport.ts"
 import {
   CallObservers,
   CallStatusObservers,

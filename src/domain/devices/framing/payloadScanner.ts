@@ -91,11 +91,7 @@ const scanJsonPayload = (
  * each byte once, plus the few bytes after a `#`. The result depends only on the bytes from `offset` on, not on chunk
  * boundaries.
  */
-export const scanPayload = (
-  bytes: Uint8Array,
-  { offset, mode }: PayloadPosition,
-  lastEndOffset: number
-): PayloadMatch =>
+export const scanPayload = (bytes: Uint8Array, { offset, mode }: PayloadPosition, lastEndOffset: number) =>
   mode === "firstMarker" || mode === "plain"
     ? scanPlainPayload(bytes, offset, lastEndOffset, mode)
     : scanJsonPayload(bytes, offset, lastEndOffset, mode)

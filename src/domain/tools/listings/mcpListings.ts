@@ -233,7 +233,7 @@ export const repairDescription = ({
 })
 
 /** An item of a list with integers that its parser may have rounded, at these JSON pointers. */
-export interface RoundedItem {
+interface RoundedItem {
   readonly name: string
   readonly places: ReadonlyArray<string>
 }
@@ -264,10 +264,7 @@ export const repairListing = (
 }
 
 /** The tools of a Computer of any implementation without rounded integers, and those that had some. */
-export const toExactTools = (
-  computer: ComputerName,
-  tools: ReadonlyArray<Tool>
-): { readonly tools: ReadonlyArray<Tool>; readonly rounded: ReadonlyArray<RoundedItem> } => {
+export const toExactTools = (computer: ComputerName, tools: ReadonlyArray<Tool>) => {
   const rounded: Array<RoundedItem> = []
   const toExact = (tool: Tool): Tool => {
     const { meta, name, paramsSchema, returnSchema } = tool

@@ -43,7 +43,7 @@ export const decodeAckError = (value: unknown): ProtocolError | undefined => {
 /** Encodes the acknowledgement of a join or a leave: `(true, null)` or `(false, reason)` (spec §3.2). */
 export const encodeMembershipAck = (
   outcome: Result.Result<unknown, { readonly message: string }>
-): readonly [boolean, string | null] =>
+): ReadonlyArray<unknown> =>
   Result.match(outcome, { onSuccess: () => [true, null], onFailure: ({ message }) => [false, message] })
 
 /** Decodes the acknowledgement of a join or a leave: two values, or one array of two. */

@@ -11,7 +11,7 @@ import { maxProgressMessageLength, maxServerNameLength, maxServerNames } from ".
 import { Role, SessionInfo } from "../../model/Membership.ts"
 import { DocumentSummary, finderPageSizes, targetFields, SkillRef } from "../../model/messages/requests.ts"
 import { Tool } from "../../model/Tool.ts"
-import { wireStruct } from "../wireStruct.ts"
+import { wireStruct } from "../../model/wireStruct.ts"
 
 const reqId = Schema.String
 

@@ -3,9 +3,13 @@ import type { Membership } from "../../model/Membership.ts"
 import { officeIdOf } from "../../model/ids.ts"
 import { computerParts, type Notification } from "../../model/Notification.ts"
 import { makeCodec } from "../../validation.ts"
-import type { WireMessage } from "../ProtocolLine.ts"
 import { updates } from "./events.ts"
 import { AgentCallData, ComputerRef, OfficeNotification } from "./messages.ts"
+
+interface WireMessage {
+  readonly event: string
+  readonly body: unknown
+}
 
 /** Events that the Server sends to an office (spec §5.3), beside those of the updates. */
 export const notificationEvents = {

@@ -42,16 +42,9 @@ export const formatServerOffer = (name: string, state: ServerState, { entries }:
   return `${formatQuantity(tools, "tool")}, ${formatQuantity(windows, "window")}`
 }
 
-/** True for a lazy server that could not start, or was lost. */
-const hasFailed = (state: ServerState): boolean => state._tag === "Idle" && state.failure !== undefined
-
-/** The state and reason of a server that does not run although it should, in one line. */
-const notRunningReason = (state: ServerState | undefined): Effect.Effect<string | undefined> =>
-  Effect.map(Clock.currentTimeMillis, (now) =>
-    state === undefined || (isOffered(state) && !hasFailed(state))
-      ? undefined
-      : [stateLabel(state), stateReason(state, now)].filter(Boolean).join(": ")
-  )
+/** True for a server that does not run although it should: a lazy one that could not start, or was lost, has failed. */
+const isMissing = (state: ServerState): boolean =>
+  !isOffered(state) || (state._tag === "Idle" && state.failure !== undefined)
 
 /** The status of the membership, in one line. */
 export const officeStatusLine = Effect.gen(function* () {
@@ -105,10 +98,11 @@ const parseServerConfig = (name: string, text: string) => {
 const startOutcome = Effect.fnUntraced(function* (name: string, message: string) {
   const computer = yield* Computer
   const state = (yield* computer.servers).get(name)
-  const reason = yield* notRunningReason(state)
-  if (reason !== undefined) return yield* failCommand(`${message}, but does not run: ${reason}`)
-  const offer = state === undefined ? "" : formatServerOffer(name, state, yield* computer.catalogue)
-  return `${message}: ${offer}`
+  if (state === undefined) return `${message}: `
+  if (!isMissing(state)) return `${message}: ${formatServerOffer(name, state, yield* computer.catalogue)}`
+  const reason = stateReason(state, yield* Clock.currentTimeMillis)
+  const label = [stateLabel(state), reason].filter(Boolean).join(": ")
+  return yield* failCommand(`${message}, but does not run: ${label}`)
 })
 
 const serverActionCommand = (

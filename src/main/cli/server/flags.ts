@@ -23,7 +23,7 @@ import {
   parseHostPort,
   tlsCa
 } from "../flags/sharedFlags.ts"
-import { between, envVariableOf, flag, setting } from "../flags/setting.ts"
+import { between, flag, setting } from "../flags/setting.ts"
 import { expectedOrigin, expectedPath, isSocketPath, parseOrigin } from "../../config/webAddress.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { failCommand } from "../../CommandFailed.ts"
@@ -59,8 +59,6 @@ const rowOf = ({ max, metavar, min }: LimitRow) => {
   return { metavar, check: [accepts, min === 0 ? `a number up to ${max}, or 0 for no limit` : expected] } as const
 }
 
-const shareOf = (name: keyof MemoryLimits): string => `1/${memoryShares[name]} of the memory`
-
 export const limitFlags = {
   ...Record.map(
     limitRows,
@@ -69,24 +67,9 @@ export const limitFlags = {
   ...Record.map(
     memoryLimitRows,
     (row, name): Flag.Flag<number | undefined> =>
-      setting.int(row.flag, helpOf(row), { ...rowOf(row), shown: shareOf(name) })
+      setting.int(row.flag, helpOf(row), { ...rowOf(row), shown: `1/${memoryShares[name]} of the memory` })
   )
 }
-
-const tableRow = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
-
-const limitTableRow = ({ consequence, flag, help, metavar }: LimitRow, defaultText: string): string =>
-  tableRow(help, `\`--${flag} ${metavar}\``, `\`${envVariableOf(flag)}\``, defaultText, consequence)
-
-/** A test compares docs/limits.md with it. */
-export const limitsTable: string = [
-  tableRow("limit", "flag", "variable", "default", "beyond it"),
-  tableRow("---", "---", "---", "---", "---"),
-  ...Object.values<LimitRow>(limitRows).map((row) =>
-    limitTableRow(row, defaultOf(row) === 0 ? "0, none" : String(defaultOf(row)))
-  ),
-  ...Record.toEntries(memoryLimitRows).map(([name, row]) => limitTableRow(row, shareOf(name)))
-].join("\n")
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */
 const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number, help: string) =>

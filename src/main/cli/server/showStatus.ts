@@ -1,5 +1,6 @@
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect } from "effect"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
+import { ReportedStatus } from "../../../application/server/observability/statusReport.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
@@ -12,44 +13,6 @@ import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 /** Characters of a reply that are shown. */
 const maxShown = 200
-
-const Counts = Schema.Record(Schema.String, Schema.Finite)
-
-/** The fields of a report that are shown; others, of newer Servers, are ignored. */
-const StatusReport = Schema.Struct({
-  version: Schema.String,
-  lines: Schema.Array(Schema.String),
-  state: Schema.String,
-  reason: Schema.optionalKey(Schema.String),
-  components: Schema.Record(Schema.String, Schema.Struct({ error: Schema.optionalKey(Schema.String) })),
-  uptimeSeconds: Schema.Finite,
-  members: Schema.Struct({ agents: Schema.Finite, computers: Schema.Finite }),
-  offices: Schema.Finite,
-  recent: Schema.Struct({
-    perSecond: Schema.Finite,
-    latency: Schema.optionalKey(Schema.Struct({ p50: Schema.Finite, p90: Schema.Finite, p99: Schema.Finite }))
-  }),
-  totals: Schema.Struct({
-    calls: Schema.Finite,
-    outcomes: Counts,
-    limitRejections: Counts,
-    dropped: Counts,
-    rejectedConnections: Counts
-  }),
-  gauges: Counts,
-  officeList: Schema.optionalKey(
-    Schema.Array(
-      Schema.Struct({
-        office: Schema.String,
-        line: Schema.String,
-        otherLines: Schema.optionalKey(Schema.Array(Schema.String)),
-        agents: Schema.Finite,
-        computers: Schema.Finite
-      })
-    )
-  )
-})
-type StatusReport = typeof StatusReport.Type
 
 const readToken = Effect.fnUntraced(function* (file: string) {
   const token = yield* readTokenFile(file)
@@ -76,15 +39,16 @@ const statusOf = Effect.fnUntraced(function* (where: string, { status, text }: P
     return yield* failCommand(`The response of ${where} is not from an A2C Server: /status is not JSON`)
   }
   const report = yield* requireSuccess(
-    makeDecoder(StatusReport)(raw),
+    makeDecoder(ReportedStatus)(raw),
     (reason) => `The status of the Server at ${where} cannot be read: ${reason}`
   )
   return { raw, report }
 })
 
-const formatState = ({ reason, state }: StatusReport): string => (reason === undefined ? state : `${state}: ${reason}`)
+const formatState = ({ reason, state }: ReportedStatus): string =>
+  reason === undefined ? state : `${state}: ${reason}`
 
-const failingComponents = ({ components }: StatusReport): ReadonlyArray<string> =>
+const failingComponents = ({ components }: ReportedStatus): ReadonlyArray<string> =>
   Object.entries(components).flatMap(([component, { error }]) =>
     error === undefined ? [] : [`${component}: ${error}`]
   )
@@ -102,7 +66,7 @@ const formatUptime = (seconds: number): string => {
   return `${days} d ${hours} h ${minutes} min ${Math.floor(seconds % 60)} s`.replace(/^(0 [dhmin]+ )+/, "")
 }
 
-const formatLatency = ({ recent: { latency } }: StatusReport): string =>
+const formatLatency = ({ recent: { latency } }: ReportedStatus): string =>
   latency === undefined
     ? "no calls in the last minute"
     : `p50 ${formatMillis(latency.p50)}, p90 ${formatMillis(latency.p90)}, p99 ${formatMillis(latency.p99)}`
@@ -116,7 +80,7 @@ const memoryRows = [
 
 const formatMebibytes = (bytes: number): string => `${Number((bytes / 2 ** 20).toPrecision(3))} MiB`
 
-const formatMemory = (gauges: StatusReport["gauges"]): string =>
+const formatMemory = (gauges: ReportedStatus["gauges"]): string =>
   memoryRows
     .map(([what, used, limit]) => {
       const max = gauges[`memory_limit_bytes{limit=${limit}}`]
@@ -125,7 +89,7 @@ const formatMemory = (gauges: StatusReport["gauges"]): string =>
     })
     .join(", ")
 
-const formatSummary = (report: StatusReport): string => {
+const formatSummary = (report: ReportedStatus): string => {
   const { gauges, members, offices, officeList, recent, totals } = report
   const rows = [
     ["state", formatState(report)],
@@ -154,7 +118,7 @@ const formatSummary = (report: StatusReport): string => {
   return [formatFields(rows), formatColumns(list ?? [])].filter(Boolean).join("\n\n")
 }
 
-const formatLine = (now: number, report: StatusReport): string => {
+const formatLine = (now: number, report: ReportedStatus): string => {
   const { gauges, members, offices, recent, totals } = report
   const limitRejections = Object.values(totals.limitRejections).reduce((sum, count) => sum + count, 0)
   const columns = [

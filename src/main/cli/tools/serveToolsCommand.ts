@@ -4,7 +4,7 @@ import { withProtocolOutput } from "../../../adapters/process/protocolOutput.ts"
 import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { serveTools as serveHttp } from "../../../adapters/packs/http/ToolServer.ts"
 import { PackHost } from "../../../application/packs/PackHost.ts"
-import type { PackView } from "../../../application/packs/PackTable.ts"
+import { isPending, type PackView } from "../../../application/packs/PackTable.ts"
 import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
@@ -32,16 +32,12 @@ const startDelay = "2 seconds"
 /** The server starts this long after its process without any such pack: MCP hosts do not wait much longer. */
 const maxStartDelay = "10 seconds"
 
-const isReady = ({ status }: PackView): boolean => status._tag === "Ready"
-
-const isSettled = ({ status }: PackView): boolean => status._tag !== "Installing" && status._tag !== "Loading"
-
 /** Waits until all packs are loaded, or for the first ones. */
 const loadFirstPacks = Effect.gen(function* () {
   const { changes, rescan } = yield* PackHost
   const loading = yield* Effect.forkScoped(rescan)
   const firstSettled = changes.pipe(
-    Stream.map((packs) => packs.filter(isSettled).length),
+    Stream.map((packs) => packs.filter(({ status }) => !isPending(status)).length),
     Stream.changes,
     Stream.debounce(startDelay),
     Stream.filter((settled) => settled > 0),
@@ -70,7 +66,7 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
     maxBodyBytes,
     maxFileBytes
   })
-  const ready = found.filter(isReady).length
+  const ready = found.filter(({ status }) => status._tag === "Ready").length
   return yield* Effect.andThen(
     printLine(`serving ${ready} of ${formatQuantity(found.length, "pack")} at ${url}`),
     Effect.never

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { makeOAuthCredentialStore, noCredentials } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
-import * as MemoryCredentialStore from "../../../../src/adapters/memory/MemoryCredentialStore.ts"
+import * as MemoryCredentialStore from "../../../fixtures/MemoryCredentialStore.ts"
 import { CredentialStore } from "../../../../src/application/ports/CredentialStore.ts"
 
 const client = { client_id: "c" }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { RequestForbidden } from "../../../../src/adapters/http/checkedFetch.ts"
-import { forbiddenPageReason, makeOAuthFetch } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
+import { forbiddenReason, makeCheckedFetch, RequestForbidden } from "../../../../src/adapters/http/checkedFetch.ts"
+import { makeOAuthPolicy } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
 
 const server = (url: string, address?: string) => ({ url: new URL(url), address })
 
@@ -19,7 +19,7 @@ const allowed = "Request aborted"
 /** What becomes of a request, which is aborted before it connects. */
 const verdict = (from: ReturnType<typeof server>, url: string, method = "POST") =>
   Effect.gen(function* () {
-    const fetch = yield* makeOAuthFetch(from.url, from.address)
+    const fetch = yield* makeCheckedFetch(makeOAuthPolicy(from.url, from.address))
     return yield* Effect.promise(() =>
       fetch(url, { method, signal: AbortSignal.abort() }).then(
         () => "answered",
@@ -118,7 +118,7 @@ describe("OAuth request for an MCP server", () => {
 
 describe("authorization page of an MCP server", () => {
   const reasonFor = ({ url, address }: ReturnType<typeof server>, page: string) =>
-    forbiddenPageReason(url, address, new URL(page))
+    forbiddenReason(makeOAuthPolicy(url, address), new URL(page), "POST")
 
   it("is allowed over HTTPS in the internet", () =>
     assert.isUndefined(reasonFor(inTheInternet, "https://id.example/authorize")))

@@ -10,7 +10,7 @@ import {
   makeAuthorizer
 } from "../../../../src/adapters/mcp/oauth/Authorizer.ts"
 import { openLegacySession } from "../../../../src/adapters/mcp/client/openLegacySession.ts"
-import * as MemoryCredentialStore from "../../../../src/adapters/memory/MemoryCredentialStore.ts"
+import * as MemoryCredentialStore from "../../../fixtures/MemoryCredentialStore.ts"
 import { CredentialStore, type CredentialsUnavailable } from "../../../../src/application/ports/CredentialStore.ts"
 import type { McpSession, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"

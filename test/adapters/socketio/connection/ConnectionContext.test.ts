@@ -26,7 +26,7 @@ const connection = (bytes = 0) => {
   return {
     closed,
     incompleteBytes: () => bytes,
-    receivedBytes: () => bytes,
+    traffic: { receivedBytes: () => bytes },
     closeIncomplete: () => void closed.push("incomplete"),
     close: () => void closed.push("close")
   }

@@ -38,26 +38,22 @@ const scripted = (
   const left = [...script]
   const sent: Array<Request> = []
   const received: Array<CallStatus> = []
-  const task = makeToolTask(
-    {
-      line,
-      statuses,
-      send: (method, params, timeout) =>
-        Effect.gen(function* () {
-          sent.push([method, params, timeout])
-          const next = left.shift() ?? done
-          const [after, answer] = Array.isArray(next) ? (next as [Duration.Input, Answer]) : [0, next as Answer]
-          yield* Effect.sleep(after)
-          return isError(answer) ? yield* answer : answer
-        }),
-      restore: (result) => Effect.succeed({ ...result, meta: { restored: true } })
-    },
-    {
-      computer: "desk",
-      id: "t",
-      receiver: Effect.succeed((status) => Effect.sync(() => void received.push(status)))
-    }
-  )
+  const task = makeToolTask({
+    line,
+    statuses,
+    send: (method, params, timeout) =>
+      Effect.gen(function* () {
+        sent.push([method, params, timeout])
+        const next = left.shift() ?? done
+        const [after, answer] = Array.isArray(next) ? (next as [Duration.Input, Answer]) : [0, next as Answer]
+        yield* Effect.sleep(after)
+        return isError(answer) ? yield* answer : answer
+      }),
+    restore: (result) => Effect.succeed({ ...result, meta: { restored: true } }),
+    computer: "desk",
+    id: "t",
+    receiver: Effect.succeed((status) => Effect.sync(() => void received.push(status)))
+  })
   return { task, sent, received }
 }
 

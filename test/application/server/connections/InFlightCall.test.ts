@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Exit } from "effect"
+import { Duration, Exit, Schema } from "effect"
 import { type ReplyExit, SendFailed } from "../../../../src/application/ports/Transport.ts"
 import { InFlightCall } from "../../../../src/application/server/connections/InFlightCall.ts"
+import { maxTimeoutSeconds } from "../../../../src/domain/model/fields.ts"
 import { computerNotFound } from "../../../../src/domain/model/ProtocolError.ts"
 
 /** A call whose request was sent, its ends, and the number of cancellations of its request. */
@@ -54,5 +55,42 @@ describe("a call in flight", () => {
     call.cancel()
     call.end(reply)
     assert.deepStrictEqual(ends, [undefined])
+  })
+
+  it("is extended by an hour at most, each time by what was added since its timer last rang", () => {
+    const { call } = makeCall()
+    const take = () => Duration.toSeconds(call.takeExtension())
+    assert.strictEqual(take(), 0)
+    call.extend(2)
+    call.extend(3)
+    assert.deepStrictEqual([take(), take()], [5, 0])
+    call.extend(maxTimeoutSeconds)
+    call.extend(1)
+    assert.deepStrictEqual([take(), take()], [maxTimeoutSeconds - 5, 0])
+    call.extend(1)
+    assert.strictEqual(take(), 0)
+  })
+
+  const Event = Schema.Union([
+    Schema.Struct({ _tag: Schema.Literals(["Replied", "Failed", "Aborted", "Abandoned", "TimerRang"]) }),
+    Schema.Struct({
+      _tag: Schema.Literal("Extended"),
+      seconds: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxTimeoutSeconds }))
+    })
+  ])
+  const isEnd = ({ _tag }: typeof Event.Type) => _tag !== "TimerRang" && _tag !== "Extended"
+  it.prop("is released once at most, and extended by an hour at most", [Schema.Array(Event)], ([events]) => {
+    const { call, ends } = makeCall()
+    let added = 0
+    for (const event of events) {
+      if (event._tag === "Extended") call.extend(event.seconds)
+      else if (event._tag === "TimerRang") added += Duration.toSeconds(call.takeExtension())
+      else if (event._tag === "Replied") call.end(reply)
+      else if (event._tag === "Failed") call.end(reply, false)
+      else if (event._tag === "Aborted") call.abort(computerNotFound("pc"))
+      else call.cancel()
+    }
+    assert.strictEqual(ends.length, events.some(isEnd) ? 1 : 0)
+    assert.isAtMost(added, maxTimeoutSeconds)
   })
 })

@@ -30,7 +30,7 @@ describe("a latency window", () => {
     const recent = makeLatencyWindow(start)
     recent.record(start, 5000)
     assert.isDefined(recent.snapshot(start + 59_000).latency)
-    assert.deepStrictEqual(recent.snapshot(start + 61_000), { perSecond: 0, latency: undefined })
+    assert.deepStrictEqual(recent.snapshot(start + 61_000), { perSecond: 0 })
   })
 
   it("accepts durations of any size", () => {
@@ -53,7 +53,7 @@ describe("a latency window", () => {
   it("omits calls that ended after the time of the snapshot", () => {
     const recent = makeLatencyWindow(start)
     recent.record(start + 10_000, 1)
-    assert.deepStrictEqual(recent.snapshot(start + 4000), { perSecond: 0, latency: undefined })
+    assert.deepStrictEqual(recent.snapshot(start + 4000), { perSecond: 0 })
   })
 
   it("averages at least one second", () => {

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { io } from "socket.io-client"
-import { limitsTable } from "../../../../src/main/cli/server/flags.ts"
 import { run, startServer } from "../../processes.ts"
+import { limitsTable } from "./limitsTable.ts"
 
 /** Connects; succeeds with "connected" or the message of the error. */
 const connecting = (url: string) =>

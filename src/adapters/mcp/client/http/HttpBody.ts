@@ -54,7 +54,7 @@ export const readBody = (
   const readReady = async (): Promise<Uint8Array | undefined> => {
     for (let chunk = await readChunk(); chunk !== undefined; chunk = await readChunk()) {
       const ready = repair === undefined ? chunk : repair.push(chunk)
-      size = repair?.size() ?? size + chunk.length
+      size = repair?.size?.() ?? size + chunk.length
       isTooLarge = size > maxMessageBytes
       if (isTooLarge) stop(`message exceeds ${maxMessageBytes} bytes`)
       else if (ready !== undefined) return ready
@@ -68,8 +68,8 @@ export const readBody = (
       reason: error?.message.replace(/^aborted$/, "connection reset") ?? "the response ended",
       isComplete: error === undefined,
       limitExceeded,
-      resumable: repair?.hasEventId() === true && !isTooLarge,
-      isUnreadable: repair?.isUnreadable() === true
+      resumable: repair?.hasEventId?.() === true && !isTooLarge,
+      isUnreadable: repair?.isUnreadable?.() === true
     })
     if (finalEvent === undefined && error !== undefined) return controller.error(error)
     const rest = Buffer.concat([repair?.end() ?? Buffer.of(), Buffer.from(finalEvent ?? "")])
@@ -98,12 +98,12 @@ export interface BodyRepair {
   readonly push: (chunk: Buffer) => Uint8Array | undefined
   /** Gives the rest of a body that ended. */
   readonly end: () => Uint8Array
-  /** Bytes of the largest message with bytes in the last chunk: of an event, else of the whole body. */
-  readonly size: () => number
+  /** Bytes of the largest event with bytes in the last chunk. Missing for a document, where all bytes count. */
+  readonly size?: () => number
   /** True for a request whose stream has had an event that is not a message. */
-  readonly isUnreadable: () => boolean
+  readonly isUnreadable?: () => boolean
   /** True after an event with an id, from which the server may resume its stream. */
-  readonly hasEventId: () => boolean
+  readonly hasEventId?: () => boolean
 }
 
 type RequestId = string | number | undefined
@@ -129,11 +129,9 @@ const problemOf = (text: string, contentType = "unknown"): string => {
 /** Collects a JSON document. */
 const makeDocumentRepair = (requestId: RequestId, contentType: string | undefined): BodyRepair => {
   const chunks: Array<Buffer> = []
-  let size = 0
   return {
     push: (chunk) => {
       chunks.push(chunk)
-      size += chunk.length
       return undefined
     },
     end: () => {
@@ -147,10 +145,7 @@ const makeDocumentRepair = (requestId: RequestId, contentType: string | undefine
       const messages = withResponse(decoded.messages, requestId)
       if (decoded.isUnchanged && messages === decoded.messages) return bytes
       return Buffer.from(JSON.stringify(messages.length === 1 ? messages[0] : messages))
-    },
-    size: () => size,
-    isUnreadable: () => false,
-    hasEventId: () => false
+    }
   }
 }
 

@@ -13,7 +13,7 @@ import { asObject, type JsonObject } from "../../../../domain/json.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { makeHttpFetch, requestInit } from "../http/HttpFetch.ts"
 import { allChanges, decodeInfo, maxPendingChanges } from "../mcpMessages.ts"
-import { type PollableWatch, pollWhen, subscriptionsRejected } from "../resourcePolling.ts"
+import { pollWhen, subscriptionsRejected } from "../resourcePolling.ts"
 import { makeSessionRequests } from "../sessionRequests.ts"
 import { makeModernClient, type ModernClient, modernRevision } from "./ModernClient.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
@@ -43,8 +43,9 @@ export const openModernSession = Effect.fnUntraced(function* (
     if (allChanges(wanted).length === 0) return Stream.interruptWhen(Stream.never, lost)
     const logs = yield* PubSub.subscribe(client.logged)
     const { changes, honoured } = yield* subscribe(client, wanted)
-    const { resources, uris } = unservedTargets(wanted, honoured)
-    const unserved = { resources: resources && listChanged === true, uris }
+    const { resourceSubscriptions: accepted, resourcesListChanged } = honoured
+    const uris = wanted.uris.filter((uri) => !Array.isArray(accepted) || !accepted.includes(uri))
+    const unserved = { resources: wanted.resources && listChanged === true && resourcesListChanged !== true, uris }
     if (uris.length > 0 && !info.capabilities.subscribe) {
       return yield* sessionError("unsupported", "MCP server does not support resource subscriptions")
     }
@@ -83,15 +84,6 @@ const toSubscriptionFilter = ({ prompts, resources, tools, uris }: McpWatchOptio
 })
 
 const listKinds = ["toolsListChanged", "promptsListChanged", "resourcesListChanged"]
-
-/** The targets without a subscription, which can be polled. */
-export const unservedTargets = ({ resources, uris }: McpWatchOptions, honoured: JsonObject): PollableWatch => {
-  const honouredUris = honoured["resourceSubscriptions"]
-  return {
-    resources: resources && honoured["resourcesListChanged"] !== true,
-    uris: uris.filter((uri) => !Array.isArray(honouredUris) || !honouredUris.includes(uri))
-  }
-}
 
 const hasSubscriptions = (honoured: JsonObject): boolean =>
   listKinds.some((kind) => honoured[kind] === true) || [honoured["resourceSubscriptions"] ?? []].flat().length > 0
@@ -140,7 +132,7 @@ export const subscribe = Effect.fnUntraced(function* ({ listen, markLost }: Mode
   const honoured = yield* Effect.catchIf(
     Deferred.await(first),
     ({ code }) => code === jsonRpcCodes.methodNotFound,
-    () => Effect.succeed({})
+    (): Effect.Effect<JsonObject> => Effect.succeed({})
   )
   return { changes, honoured }
 })

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
 import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
-import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
 
@@ -51,7 +50,7 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
       const [oldest] = idleSessions()
       if (oldest === undefined) {
         const message = "All sessions are in use; try again later"
-        return jsonRpcErrorResponse(503, jsonRpcCodes.connectionClosed, message, { "Retry-After": "60" })
+        return jsonRpcErrorResponse(503, "connectionClosed", message, { "Retry-After": "60" })
       }
       yield* close(...oldest)
     }
@@ -85,12 +84,12 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
         ? run(openSession(request, body))
         : jsonRpcErrorResponse(
             400,
-            jsonRpcCodes.connectionClosed,
+            "connectionClosed",
             "The first request must be initialize; later requests must send Mcp-Session-Id"
           )
     }
     const session = sessions.get(id)
-    if (session === undefined) return jsonRpcErrorResponse(404, jsonRpcCodes.requestTimeout, "Session not found")
+    if (session === undefined) return jsonRpcErrorResponse(404, "requestTimeout", "Session not found")
     sessions.delete(id)
     sessions.set(id, session)
     return handle(session, request, body)

@@ -12,7 +12,6 @@ import { crossOriginOf, isLoopbackHost } from "../../../http/hostAccess.ts"
 import { cannot, listen, makeHttpServer, listeningUrl } from "../../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../../http/unreadResponses.ts"
 import { corsHeaders, type AccessPolicy, checkAccess, checkTokenOption } from "../../../auth/AccessPolicy.ts"
-import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 
 export interface McpHttpLimits extends LegacySessionLimits {
   /** Largest message of a client in bytes; 16 MiB by default, because arguments may contain files. */
@@ -150,10 +149,10 @@ const earlyResponseTo = (
   const denied = checkAccess(isPreflight ? { ...policy, token: "allowAll" } : policy, headers)
   if (denied !== undefined) {
     const challenge: Record<string, string> = denied.status === 401 ? { "WWW-Authenticate": "Bearer" } : {}
-    return jsonRpcErrorResponse(denied.status, jsonRpcCodes.connectionClosed, denied.message, challenge)
+    return jsonRpcErrorResponse(denied.status, "connectionClosed", denied.message, challenge)
   }
   if (!isMcpPath(url.split("?")[0])) {
-    return jsonRpcErrorResponse(404, jsonRpcCodes.connectionClosed, `MCP is served at ${mcpPath}`)
+    return jsonRpcErrorResponse(404, "connectionClosed", `MCP is served at ${mcpPath}`)
   }
   return isPreflight ? new Response(null, { status: 204 }) : undefined
 }

@@ -1,8 +1,7 @@
 import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
-import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
-import { repairClientBody } from "../clientMessages.ts"
+import { rejectionOf, repairClientBody } from "../clientMessages.ts"
 
 /** Handles a web request. Its signal aborts when the connection closes or the response ends. */
 export type WebHandler = (request: Request, body: unknown) => Promise<Response>
@@ -10,10 +9,10 @@ export type WebHandler = (request: Request, body: unknown) => Promise<Response>
 /** Makes an error response without a request id. */
 export const jsonRpcErrorResponse = (
   status: number,
-  code: number,
+  code: Parameters<typeof rejectionOf>[1],
   message: string,
   headers: Record<string, string> = {}
-) => Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status, headers })
+) => Response.json(rejectionOf(null, code, message), { status, headers })
 
 /** Limits of bodies in bytes. All bodies in progress share the budget. */
 export interface BodyLimits {
@@ -22,7 +21,7 @@ export interface BodyLimits {
 }
 
 const bodyRejected = (status: number, message: string, headers: Record<string, string> = {}) =>
-  jsonRpcErrorResponse(status, jsonRpcCodes.connectionClosed, message, { Connection: "close", ...headers })
+  jsonRpcErrorResponse(status, "connectionClosed", message, { Connection: "close", ...headers })
 
 /** Reads a body within the limits, or rejects it. It counts until its response closes: the handler keeps it so long. */
 const readBodyText = async (
@@ -67,10 +66,10 @@ const callHandler = async (
   const text = await readBodyText(request, response, limits)
   if (typeof text !== "string") return text
   const body = parseJson(text.replace(/^\u{feff}/u, ""))
-  if (body === undefined) return jsonRpcErrorResponse(400, jsonRpcCodes.parseError, "The body is not JSON")
+  if (body === undefined) return jsonRpcErrorResponse(400, "parseError", "The body is not JSON")
   const problem = checkJsonBody(body)
   if (problem !== undefined) {
-    return jsonRpcErrorResponse(400, jsonRpcCodes.invalidRequest, `The body is not a valid message: ${problem}`)
+    return jsonRpcErrorResponse(400, "invalidRequest", `The body is not a valid message: ${problem}`)
   }
   const repaired = repairClientBody(body)
   return "rejection" in repaired

@@ -1,4 +1,5 @@
 import { Effect, Option, Semaphore } from "effect"
+import { makeKeptValues } from "../../../../domain/blobs/keptValues.ts"
 import type { ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import { skillMainFile } from "../../../../domain/model/messages/requests.ts"
 import { maxFrontMatterBytes, splitFrontMatter } from "../../../../domain/skills/frontMatter.ts"
@@ -23,7 +24,7 @@ export const digestBytes = (bytes: Uint8Array): string => bytesToHex(sha256(byte
 
 /** Makes the hashes of files: each version of a file is hashed once, although every chunk of a blob needs the hash. */
 const makeSkillDigests = Effect.fnUntraced(function* () {
-  const digests = new Map<string, string>()
+  const digests = makeKeptValues<string>(() => 1, maxDigests)
   const lock = yield* Semaphore.make(1)
 
   const computeDigest = Effect.fnUntraced(function* ({ read, size }: OpenSkillFile, start: number) {
@@ -41,13 +42,8 @@ const makeSkillDigests = Effect.fnUntraced(function* () {
     return lock.withPermit(
       Effect.gen(function* () {
         const digest = digests.get(key) ?? (yield* computeDigest(file, start))
-        // The least recently used is the first one.
-        digests.delete(key)
-        digests.set(key, digest)
-        for (const oldest of digests.keys()) {
-          if (digests.size <= maxDigests) break
-          digests.delete(oldest)
-        }
+        // Also one that is kept: the least recently used is dropped first.
+        digests.put(key, digest)
         return digest
       })
     )

@@ -6,7 +6,7 @@ import type { SkillFiles } from "../../../ports/files/SkillFiles.ts"
 import type { makeRefresher } from "../../../shared/Refresher.ts"
 import { ComputerSettings } from "../../ComputerSettings.ts"
 import { backgroundSessionOf, isIdle, openSession, type OfferedServer, uriOf } from "../../servers/ServersSnapshot.ts"
-import { rejectWhileRestarting, type ServerSupervisor } from "../../servers/ServerSupervisor.ts"
+import type { ServerSupervisor } from "../../servers/ServerSupervisor.ts"
 import { emptyScan, joinScans, problemScan, type SkillScan } from "./SkillScan.ts"
 import { makeSkillStaging, skillResourcesOf, type StagedServer, type StagedSkill } from "./stageSkills.ts"
 
@@ -186,7 +186,7 @@ export const makeServerSkills = Effect.fnUntraced(function* (parts: StagingParts
     scan,
     /** Fails while the server of a segment is restarting that lists skills. */
     rejectRestarting: (segment: string) =>
-      rejectWhileRestarting(servers, (server) => segmentOf(server) === segment && listsSkills(server)),
+      servers.rejectWhileRestarting((server) => segmentOf(server) === segment && listsSkills(server)),
     /** Starts the lazy server of a segment, when it lists skills and does not run, and stages them. */
     stageIdle: (segment: string, settled: Effect.Effect<unknown>): Effect.Effect<void> =>
       Effect.suspend(() => {
