@@ -52,8 +52,8 @@ const sandboxUrl = (origin: string, { domains }: AppContent): string =>
   `${origin}/?${new URLSearchParams({ page: location.origin, csp: JSON.stringify(domains) })}`
 
 const currentTheme = (): string => {
-  const { theme } = document.documentElement.dataset
-  if (theme === "light" || theme === "dark") return theme
+  const chosen = document.documentElement.style.colorScheme
+  if (chosen !== "") return chosen
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"
 }
 
