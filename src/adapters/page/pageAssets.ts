@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
-import { Effect } from "effect"
+import { Duration, Effect, Exit } from "effect"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
 import type { HttpReply } from "../http/messages.ts"
 import { pageErrorReply } from "./requestChecks.ts"
@@ -54,19 +54,12 @@ const acceptsGzip = ({ headers }: IncomingMessage): boolean =>
  * Serves the files of a folder, which is read once: at the first request that finds it. No name of a request reaches the
  * file system.
  */
-export const makePageAssets = (folder: string) => {
-  let reading: Promise<Assets> | undefined
-  const loadAssets = () => {
-    reading ??= readAssets(folder).catch((error: unknown) => {
-      reading = undefined
-      throw error
-    })
-    return reading
-  }
-  const load = Effect.tryPromise({ try: loadAssets, catch: formatNetworkError }).pipe(
+export const makePageAssets = Effect.fnUntraced(function* (folder: string) {
+  const read = Effect.tryPromise({ try: () => readAssets(folder), catch: formatNetworkError }).pipe(
     Effect.tapError((reason) => Effect.logWarning("office page not found", { folder, reason })),
     Effect.mapError(() => pageErrorReply(503, "The office page is not built: run npm run build"))
   )
+  const load = yield* Effect.cachedWithTTL(read, (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero))
   /** The reply with a file; the index without a name. */
   return Effect.fnUntraced(function* (
     request: IncomingMessage,
@@ -79,4 +72,4 @@ export const makePageAssets = (folder: string) => {
       ? { status: 200, headers: { ...headers, "Content-Encoding": "gzip" }, body: gzipped }
       : { status: 200, headers, body: bytes }
   })
-}
+})
