@@ -22,16 +22,7 @@ const contentTypes = {
 /** The name of an asset changes with its content. */
 const immutable = { "Cache-Control": "public, max-age=31536000, immutable" }
 
-interface Asset {
-  readonly headers: Readonly<Record<string, string>>
-  readonly bytes: Uint8Array
-  readonly gzipped: Uint8Array
-}
-
-/** The files of the built page by name. */
-type Assets = ReadonlyMap<string, Asset>
-
-const readAsset = async (folder: string, name: string): Promise<readonly [string, Asset]> => {
+const readAsset = async (folder: string, name: string) => {
   const bytes = await readFile(join(folder, name))
   const extension = name.endsWith(".js") ? "js" : name.endsWith(".css") ? "css" : "html"
   const headers = {
@@ -39,10 +30,11 @@ const readAsset = async (folder: string, name: string): Promise<readonly [string
     Vary: "Accept-Encoding",
     ...(name !== indexName && immutable)
   }
-  return [name, { headers, bytes, gzipped: await promisify(gzip)(bytes) }]
+  return [name, { headers, bytes, gzipped: await promisify(gzip)(bytes) }] as const
 }
 
-const readAssets = async (folder: string): Promise<Assets> => {
+/** The files of the built page by name. */
+const readAssets = async (folder: string) => {
   const names = (await readdir(folder)).filter((name) => assetName.test(name))
   return new Map(await Promise.all([indexName, ...names].map((name) => readAsset(folder, name))))
 }
