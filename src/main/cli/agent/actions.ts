@@ -4,7 +4,7 @@ import { Effect, Stream } from "effect"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { errorMessage } from "../../../domain/errorMessage.ts"
-import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { stringOrEmpty } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { CommandFailed, failCommand, untilMembershipEnds } from "../../CommandFailed.ts"
@@ -177,15 +177,9 @@ export const putFile = Effect.fnUntraced(function* (options: flags.OptionsOf<"pu
   yield* printResult(options, { computer, ...stored }, stored.landingPath)
 }, runAsAgent)
 
-interface FoundPrompt {
-  readonly computer: string
-  readonly server: string
-  readonly prompt: JsonObject
-}
-
 const promptsOf = (computer: string, { mcpServers }: Agent["Service"]) =>
   Effect.map(mcpServers(computer), (servers) =>
-    servers.flatMap(({ id, prompts }) => prompts.map((prompt): FoundPrompt => ({ computer, server: id, prompt })))
+    servers.flatMap(({ id, prompts }) => prompts.map((prompt) => ({ computer, server: id, prompt })))
   )
 
 export const listPrompts = Effect.fnUntraced(function* (options: flags.QueryOptions) {
