@@ -98,14 +98,15 @@ describePages("office page", () => {
       await page.keyboard.press("Enter")
       await page.getByRole("link", { name: "team" }).waitFor()
       await page.getByRole("combobox", { name: "Colours" }).focus()
-      for (const [key, theme] of [
+      for (const [key, colorScheme] of [
         ["ArrowDown", "light"],
         ["ArrowDown", "dark"],
         ["ArrowUp", "light"],
-        ["ArrowUp", "system"]
+        ["ArrowUp", "light dark"]
       ] as const) {
         await page.keyboard.press(key)
-        await waitUntil(() => page.evaluate(`document.documentElement.dataset.theme === "${theme}"`))
+        const expression = `getComputedStyle(document.documentElement).colorScheme === "${colorScheme}"`
+        await waitUntil(() => page.evaluate(expression))
       }
       await tabTo(page, "Sign out")
       await page.keyboard.press("Enter")

@@ -7,11 +7,10 @@ import {
   McpSessionError,
   type McpInfo,
   type McpMethod,
-  type McpPage,
   type McpSession,
   type McpWatchOptions
 } from "../../application/ports/McpSession.ts"
-import { type SessionTool, toToolContext } from "../../application/shared/toolsOnlySession.ts"
+import { pageOfListing, type SessionTool, toToolContext } from "../../application/shared/toolsOnlySession.ts"
 import type { JsonObject } from "../../domain/json.ts"
 
 export type MemoryTool = SessionTool
@@ -51,21 +50,7 @@ export interface MemoryMcpServer {
 /** Changes that wait for a slow watcher. */
 const maxQueuedChanges = 1024
 
-const paginate = (
-  items: ReadonlyArray<{ readonly definition: JsonObject }>,
-  size: number,
-  cursor: string | undefined
-) => {
-  const start = cursor === undefined ? 0 : Number(cursor)
-  if (!Number.isInteger(start) || start < 0 || start > items.length) {
-    return Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "Invalid cursor" }))
-  }
-  const end = start + size
-  return Effect.succeed<McpPage>({
-    items: items.slice(start, end).map(({ definition }) => definition),
-    nextCursor: end < items.length ? String(end) : undefined
-  })
-}
+type Listed = Effect.Effect<ReadonlyArray<{ readonly definition: JsonObject }>>
 
 /** Makes the changes of a server, and the subscriptions to them. */
 const makeChanges = Effect.fnUntraced(function* (isSupported: boolean) {
@@ -133,18 +118,16 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     /** Fails a request when the session ends. */
     const whileOpen = <A>(request: Effect.Effect<A, McpSessionError>): Effect.Effect<A, McpSessionError> =>
       Effect.raceFirst(Effect.flatMap(Deferred.await(ended), Effect.fail), request)
-    const list = <A extends { readonly definition: JsonObject }>(
-      items: Ref.Ref<ReadonlyArray<A>>,
-      isSupported: boolean,
-      cursor: string | undefined
-    ) =>
-      isSupported
-        ? whileOpen(Effect.flatMap(Ref.get(items), (all) => paginate(all, pageSize, cursor)))
+    const list = (items: Listed, isSupported: boolean, cursor: string | undefined) => {
+      const definitions = Effect.map(items, (all) => all.map(({ definition }) => definition))
+      return isSupported
+        ? whileOpen(Effect.flatMap(definitions, (all) => pageOfListing(all, pageSize, cursor)))
         : whileOpen(Effect.fail(new McpSessionError({ reason: "unsupported", message: "not supported" })))
+    }
     const session: McpSession = {
       info,
-      listTools: (cursor) => list(tools, info.capabilities.tools, cursor),
-      listResources: (cursor) => list(resources, info.capabilities.resources, cursor),
+      listTools: (cursor) => list(Ref.get(tools), info.capabilities.tools, cursor),
+      listResources: (cursor) => list(Ref.get(resources), info.capabilities.resources, cursor),
       readResource: (uri) =>
         whileOpen(
           Effect.flatMap(Ref.get(resources), (all) => {

@@ -73,7 +73,7 @@ export const makeOfficePage = Effect.fnUntraced(function* (options: OfficePageOp
   const access = yield* makeOperatorAccess
   const routes = yield* makeRoutes(access, options)
   const run = yield* FiberSet.makeRuntime<never>()
-  const serveAsset = makePageAssets(assets)
+  const serveAsset = yield* makePageAssets(assets)
   const isOpen = !access.requiresCredentials
 
   const notFound = pageErrorReply(404, "Not found")

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
-import { Effect } from "effect"
+import { Duration, Effect, Exit } from "effect"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
 import type { HttpReply } from "../http/messages.ts"
 import { pageErrorReply } from "./requestChecks.ts"
@@ -22,16 +22,7 @@ const contentTypes = {
 /** The name of an asset changes with its content. */
 const immutable = { "Cache-Control": "public, max-age=31536000, immutable" }
 
-interface Asset {
-  readonly headers: Readonly<Record<string, string>>
-  readonly bytes: Uint8Array
-  readonly gzipped: Uint8Array
-}
-
-/** The files of the built page by name. */
-type Assets = ReadonlyMap<string, Asset>
-
-const readAsset = async (folder: string, name: string): Promise<readonly [string, Asset]> => {
+const readAsset = async (folder: string, name: string) => {
   const bytes = await readFile(join(folder, name))
   const extension = name.endsWith(".js") ? "js" : name.endsWith(".css") ? "css" : "html"
   const headers = {
@@ -39,10 +30,11 @@ const readAsset = async (folder: string, name: string): Promise<readonly [string
     Vary: "Accept-Encoding",
     ...(name !== indexName && immutable)
   }
-  return [name, { headers, bytes, gzipped: await promisify(gzip)(bytes) }]
+  return [name, { headers, bytes, gzipped: await promisify(gzip)(bytes) }] as const
 }
 
-const readAssets = async (folder: string): Promise<Assets> => {
+/** The files of the built page by name. */
+const readAssets = async (folder: string) => {
   const names = (await readdir(folder)).filter((name) => assetName.test(name))
   return new Map(await Promise.all([indexName, ...names].map((name) => readAsset(folder, name))))
 }
@@ -54,19 +46,12 @@ const acceptsGzip = ({ headers }: IncomingMessage): boolean =>
  * Serves the files of a folder, which is read once: at the first request that finds it. No name of a request reaches the
  * file system.
  */
-export const makePageAssets = (folder: string) => {
-  let reading: Promise<Assets> | undefined
-  const loadAssets = () => {
-    reading ??= readAssets(folder).catch((error: unknown) => {
-      reading = undefined
-      throw error
-    })
-    return reading
-  }
-  const load = Effect.tryPromise({ try: loadAssets, catch: formatNetworkError }).pipe(
+export const makePageAssets = Effect.fnUntraced(function* (folder: string) {
+  const read = Effect.tryPromise({ try: () => readAssets(folder), catch: formatNetworkError }).pipe(
     Effect.tapError((reason) => Effect.logWarning("office page not found", { folder, reason })),
     Effect.mapError(() => pageErrorReply(503, "The office page is not built: run npm run build"))
   )
+  const load = yield* Effect.cachedWithTTL(read, (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero))
   /** The reply with a file; the index without a name. */
   return Effect.fnUntraced(function* (
     request: IncomingMessage,
@@ -79,4 +64,4 @@ export const makePageAssets = (folder: string) => {
       ? { status: 200, headers: { ...headers, "Content-Encoding": "gzip" }, body: gzipped }
       : { status: 200, headers, body: bytes }
   })
-}
+})

@@ -36,6 +36,17 @@ export const toolsOnlySession = (
 export const toolNotFoundError = (name: string): McpSessionError =>
   new McpSessionError({ reason: "protocol", code: -32602, message: `Tool '${name}' not found` })
 
+/** The page of a listing that starts at a cursor, which is the index of its first item. */
+export const pageOfListing = (items: ReadonlyArray<JsonObject>, size: number, cursor = "0") => {
+  const start = Number(cursor)
+  if (!Number.isInteger(start) || start < 0 || start > items.length) {
+    return Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "Invalid cursor" }))
+  }
+  const end = start + size
+  const nextCursor = end < items.length ? String(end) : undefined
+  return Effect.succeed({ items: items.slice(start, end), nextCursor })
+}
+
 /** A tool of an in-process session. */
 export interface SessionTool {
   /** The tool as `tools/list` returns it. */

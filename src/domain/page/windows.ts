@@ -1,14 +1,7 @@
 import { parseRenderedWindow } from "../desktop/organizeDesktop.ts"
 
-/** A window of a desktop. `key` is its URI, with a number where several windows have the same URI. */
-export interface ShownWindow {
-  readonly key: string
-  readonly uri: string
-  readonly text: string
-}
-
 /** Splits rendered windows into URI and text, in their order. */
-export const parseDesktop = (windows: ReadonlyArray<string>): ReadonlyArray<ShownWindow> => {
+export const parseDesktop = (windows: ReadonlyArray<string>) => {
   const seen = new Map<string, number>()
   return windows.map((entry) => {
     const { text, uri } = parseRenderedWindow(entry)
@@ -17,6 +10,9 @@ export const parseDesktop = (windows: ReadonlyArray<string>): ReadonlyArray<Show
     return { key: count === 1 ? uri : `${uri} (${count})`, uri, text }
   })
 }
+
+/** A window of a desktop. `key` is its URI, with a number where several windows have the same URI. */
+export type ShownWindow = ReturnType<typeof parseDesktop>[number]
 
 /** True for a URI that claims the whole desktop of its MCP server. */
 export const isFullscreenUri = (uri: string): boolean => /[?&]fullscreen=(?:true|1|yes|on)(?:&|$)/i.test(uri)

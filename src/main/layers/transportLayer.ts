@@ -21,10 +21,6 @@ export interface TransportOptions extends SocketIoServerOptions {
   readonly engine?: Engine
 }
 
-/** The hosts by which the pages of a list of origins address their servers. */
-const hostsOf = (origins: ReadonlyArray<string>): ReadonlyArray<string> =>
-  origins.flatMap((origin) => URL.parse(origin)?.hostname ?? [])
-
 /** The folder of the page that `npm run build` writes. This file is in `dist` or `src`, three folders deep. */
 export const builtPage = () => fileURLToPath(new URL("../../../dist/page/", import.meta.url))
 
@@ -46,7 +42,7 @@ const makePage = Effect.fnUntraced(function* (
 ) {
   const watch = yield* Effect.serviceOption(OfficeWatch)
   if (Option.isNone(watch)) return () => false
-  const allowedHosts = [host.toLowerCase(), ...hostsOf(allowedOrigins)]
+  const allowedHosts = [host.toLowerCase(), ...allowedOrigins.flatMap((origin) => URL.parse(origin)?.hostname ?? [])]
   const sandbox = yield* serveAppSandbox({ assets, ...apps, ...(apps.port !== undefined && { host }) })
   return yield* makeOfficePage({ assets, allowedHosts, sandbox, source: watch.value })
 })

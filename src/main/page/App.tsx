@@ -105,7 +105,9 @@ const themes = ["system", "light", "dark"] as const
 const ThemeSwitch = () => {
   const [stored, choose] = useSetting("a2c.theme")
   const theme = themes.find((one) => one === stored) ?? "system"
-  useLayoutEffect(() => void (document.documentElement.dataset["theme"] = theme), [theme])
+  useLayoutEffect(() => {
+    document.documentElement.style.colorScheme = theme === "system" ? "" : theme
+  }, [theme])
   return (
     <label>
       <span class="theme-label">Colours</span>{" "}

@@ -20,7 +20,7 @@ import type { DeviceService } from "../../../domain/devices/serviceDefinitions.t
 import { computeOnce } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { InspectedPart } from "../../../domain/page/Inspection.ts"
-import { toolNotFoundError, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
+import { pageOfListing, toolNotFoundError, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
 import { withParts } from "../../shared/page/partsResource.ts"
 
 /** Accepts devices over TCP and exposes their services as MCP peers (seed 002). */
@@ -90,16 +90,6 @@ const toMcpTool = (name: string, { description, parameters }: DeviceService): Js
   inputSchema: parameters
 })
 
-const pageAt = (items: ReadonlyArray<JsonObject>, cursor = "0") => {
-  const start = Number(cursor)
-  if (!Number.isInteger(start) || start < 0 || start > items.length) {
-    return Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "Invalid cursor" }))
-  }
-  const end = start + pageSize
-  const nextCursor = end < items.length ? String(end) : undefined
-  return Effect.succeed({ items: items.slice(start, end), nextCursor })
-}
-
 /** Makes the tools of a session. Another reference of their source means that they have changed. */
 const makeToolMembers = (
   registry: DeviceRegistry,
@@ -107,7 +97,7 @@ const makeToolMembers = (
   list: () => ReadonlyArray<JsonObject>,
   find: (tool: string) => RegisteredService | undefined
 ): Pick<McpSession, "listTools" | "callTool" | "watch"> => ({
-  listTools: (cursor) => Effect.suspend(() => pageAt(list(), cursor)),
+  listTools: (cursor) => Effect.suspend(() => pageOfListing(list(), pageSize, cursor)),
   callTool: (tool, params) =>
     Effect.suspend(() => {
       const found = find(tool)

@@ -4,11 +4,6 @@ import type { PageCall } from "../PageEvent.ts"
 /** True for a call that the filter shows; `now` in milliseconds of the epoch at the Server. */
 type CallPredicate = (call: PageCall, now: number) => boolean
 
-/** A filter of calls, or the reason why the text is invalid. */
-export type CallFilter =
-  | { readonly _tag: "Filter"; readonly matches: CallPredicate }
-  | { readonly _tag: "Invalid"; readonly message: string }
-
 /** Fields of a call by the word that stands before the colon. */
 const textFields: { readonly [field: string]: (call: PageCall) => string | undefined } = {
   tool: ({ tool }) => tool,
@@ -29,7 +24,7 @@ const unitMilliseconds: { readonly [unit: string]: number } = { "": 1, ms: 1, s:
 const includesText = (text: string | undefined, searched: string): boolean =>
   text !== undefined && text.toLowerCase().includes(searched)
 
-/** A parsed term, or the reason why it is invalid. */
+/** A parsed filter or a term of it, or the reason why it is invalid. */
 type Parsed = CallPredicate | string
 
 const parseDuration = (operator: string, value: string): Parsed => {
@@ -75,11 +70,11 @@ const parseSignedTerm = (term: string): Parsed => {
  * Texts match a part, without regard to case; a text with spaces stands in double quotes. A word alone is searched in tool,
  * Computer, Agent and event.
  */
-export const parseCallFilter = (text: string): CallFilter => {
+export const parseCallFilter = (text: string): Parsed => {
   const terms = text.toLowerCase().match(/(?:"[^"]*"|[^\s"]|"(?=[^"]*$))+/g) ?? []
   const parsed = terms.map(parseSignedTerm)
   const message = parsed.find((one) => typeof one === "string")
-  if (message !== undefined) return { _tag: "Invalid", message }
+  if (message !== undefined) return message
   const predicates = parsed.filter((one) => typeof one !== "string")
-  return { _tag: "Filter", matches: (call, now) => predicates.every((matches) => matches(call, now)) }
+  return (call, now) => predicates.every((matches) => matches(call, now))
 }

@@ -59,14 +59,7 @@ export const updateListed = (
   return [...kept.filter((one) => !dropped.has(one)), ...added]
 }
 
-/** A call with the decision of an approver. */
-export interface DecidedCall {
-  readonly call: PageCall
-  readonly decision: NonNullable<PageCall["decision"]>
-  /** The time of the decision, or the start of a call whose wait the page has not seen. */
-  readonly at: number
-}
-
+/** The time of the decision, or the start of a call whose wait the page has not seen. */
 const decisionTime = ({ call, phases }: TrackedCall): number => {
   const consent = phases.findLastIndex(({ phase }) => phase === "consent")
   if (consent < 0) return call.startedAt
@@ -74,10 +67,7 @@ const decisionTime = ({ call, phases }: TrackedCall): number => {
 }
 
 /** The latest decided calls of an office, the latest decision first. */
-export const findDecidedCalls = (
-  calls: PageState["calls"],
-  { line, office }: OfficeAddress
-): ReadonlyArray<DecidedCall> =>
+export const findDecidedCalls = (calls: PageState["calls"], { line, office }: OfficeAddress) =>
   [...calls.values()]
     .flatMap((entry) => {
       const { call } = entry
@@ -87,3 +77,6 @@ export const findDecidedCalls = (
     })
     .toSorted((one, other) => other.at - one.at)
     .slice(0, maxDecidedCalls)
+
+/** A call with the decision of an approver. */
+export type DecidedCall = ReturnType<typeof findDecidedCalls>[number]

@@ -1,10 +1,16 @@
+import { writeFile } from "node:fs/promises"
+import { basename } from "node:path"
 import { Effect, Stream } from "effect"
-import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
-import { definedOnly } from "../../../domain/objects.ts"
+import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
+import { errorMessage } from "../../../domain/errorMessage.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
-import { untilMembershipEnds } from "../../CommandFailed.ts"
-import { formatColumns, truncateLine } from "../output/format.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
+import { CommandFailed, failCommand, untilMembershipEnds } from "../../CommandFailed.ts"
+import { didYouMean } from "../../config/didYouMean.ts"
+import { readArguments, readBytes } from "../arguments/argumentSource.ts"
+import { formatColumns, formatPromptArguments, formatPromptMessages, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult } from "../output/print.ts"
 import type * as flags from "./flags.ts"
 import {
@@ -15,7 +21,6 @@ import {
   runAsAgent,
   runAsSharingAgent
 } from "./queries.ts"
-import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 export const listMembers = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {
   const list = yield* (yield* Agent).members
@@ -105,6 +110,119 @@ export const printDocuments = Effect.fnUntraced(function* (options: flags.Option
       ),
     "no documents"
   )
+}, runAsAgent)
+
+const skillsOf = (computer: string, { skills }: Agent["Service"]) =>
+  Effect.map(skills(computer), (list) => list.map((skill) => ({ computer, ...skill })))
+
+export const listSkills = Effect.fnUntraced(function* (options: flags.QueryOptions) {
+  yield* printList(
+    options,
+    skillsOf,
+    ({ computer, description, name }) => [computer, name, truncateLine(description)],
+    "no skills"
+  )
+}, runAsAgent)
+
+/** Finds the only offer of a name. The messages of failures state the place. */
+const findOnly = Effect.fnUntraced(function* <A>(
+  offers: ReadonlyArray<A>,
+  wanted: string,
+  nameOf: (offer: A) => string,
+  { missing, several }: { readonly missing: string; readonly several: (found: ReadonlyArray<A>) => string }
+) {
+  const found = offers.filter((offer) => nameOf(offer) === wanted)
+  const [only] = found
+  if (only === undefined) return yield* failCommand(`${missing} '${wanted}'${didYouMean(wanted, offers.map(nameOf))}`)
+  return found.length === 1 ? only : yield* failCommand(several(found))
+})
+
+const findSkill = Effect.fnUntraced(function* (options: flags.OptionsOf<"skill">) {
+  const { skill } = options
+  const skills = (yield* queryComputers(options, skillsOf)).flat()
+  return yield* findOnly(skills, skill, ({ name }) => name, {
+    missing: "No Computer of this office has a skill",
+    several: (found) =>
+      `Several Computers have a skill '${skill}': choose one by --computer ${found.map(({ computer }) => computer).join("|")}`
+  })
+})
+
+export const readSkill = Effect.fnUntraced(function* (options: flags.OptionsOf<"skill">) {
+  const { output, path } = options
+  const { computer, name } = yield* findSkill(options)
+  const agent = yield* Agent
+  const { bytes, text, ...file } = yield* agent.readSkill(computer, name, path)
+  if (output !== undefined) {
+    yield* Effect.tryPromise({
+      try: () => writeFile(output, bytes),
+      catch: (error) => new CommandFailed({ message: `Cannot write ${output}: ${errorMessage(error)}` })
+    })
+    return yield* printLine(`${file.totalSize} bytes written to ${output}`)
+  }
+  if (text === undefined && !options.json) {
+    return yield* failCommand(`${file.relPath} is no text: write it to a file by --output FILE`)
+  }
+  const content = text === undefined ? { base64: Buffer.from(bytes).toString("base64") } : { text }
+  yield* printResult(options, { computer, ...definedOnly(file), ...content }, text ?? "")
+}, runAsAgent)
+
+/** In bytes: Computers take no larger files by default. */
+const maxFileBytes = 100 * 1024 * 1024
+
+export const putFile = Effect.fnUntraced(function* (options: flags.OptionsOf<"put">) {
+  const { as = options.file === "-" ? undefined : basename(options.file), file } = options
+  const bytes = yield* readBytes(file, maxFileBytes)
+  const computer = yield* onlyTargetComputer(options)
+  const stored = yield* Agent.use(({ putBlob }) => putBlob(computer, bytes, definedOnly({ nameHint: as })))
+  yield* printResult(options, { computer, ...stored }, stored.landingPath)
+}, runAsAgent)
+
+const promptsOf = (computer: string, { mcpServers }: Agent["Service"]) =>
+  Effect.map(mcpServers(computer), (servers) =>
+    servers.flatMap(({ id, prompts }) => prompts.map((prompt) => ({ computer, server: id, prompt })))
+  )
+
+export const listPrompts = Effect.fnUntraced(function* (options: flags.QueryOptions) {
+  yield* printList(
+    options,
+    promptsOf,
+    ({ computer, prompt, server }) => [
+      computer,
+      server,
+      stringOrEmpty(prompt["name"]),
+      formatPromptArguments(prompt),
+      truncateLine(stringOrEmpty(prompt["description"]))
+    ],
+    "no prompts"
+  )
+}, runAsAgent)
+
+const findPrompt = Effect.fnUntraced(function* (options: flags.OptionsOf<"prompt">) {
+  const prompts = (yield* queryComputers(options, promptsOf)).flat()
+  return yield* findOnly(prompts, options.prompt, ({ prompt }) => stringOrEmpty(prompt["name"]), {
+    missing: "No MCP server of this office has a prompt",
+    several: (found) => {
+      const owners = found.map(({ computer, server }) => `${server} of ${computer}`).join(", ")
+      return `Several MCP servers have a prompt '${options.prompt}': ${owners}; choose one by --computer`
+    }
+  })
+})
+
+export const getPrompt = Effect.fnUntraced(function* (options: flags.OptionsOf<"prompt">) {
+  const given = yield* readArguments(options.words, undefined)
+  const entries =
+    given._tag === "Whole"
+      ? Object.entries(given.params)
+      : given.given.map((one) => [one.key, "text" in one ? one.text : one.json] as const)
+  // MCP has arguments of prompts as texts.
+  const args = Object.fromEntries(
+    entries.map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)])
+  )
+  const { computer, prompt, server } = yield* findPrompt(options)
+  const params = { name: prompt["name"], arguments: args }
+  const agent = yield* Agent
+  const result = yield* agent.mcpRequest(computer, { server, method: "prompts/get", params })
+  yield* printResult(options, result, formatPromptMessages(result))
 }, runAsAgent)
 
 const describeEvent = (event: AgentEvent): string => {

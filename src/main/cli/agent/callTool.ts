@@ -11,7 +11,6 @@ import {
 import { stringOrEmpty } from "../../../domain/json.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import type { InputRequest } from "../../../domain/model/InputRequest.ts"
-import type { Tool } from "../../../domain/model/Tool.ts"
 import { describeParameters, exampleArguments } from "../../../domain/schemas/describeSchema.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
@@ -32,12 +31,7 @@ import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
 import * as Dialogue from "../../../adapters/terminal/Dialogue.ts"
 import { formatTaskId, parseTaskId } from "../../../domain/office/taskIds.ts"
 
-interface FoundTool {
-  readonly computer: string
-  readonly tool: Tool
-}
-
-const toolsIn = ({ computers }: OfficeView, computer: string | undefined): ReadonlyArray<FoundTool> =>
+const toolsIn = ({ computers }: OfficeView, computer: string | undefined) =>
   [...computers]
     .filter(([owner]) => computer === undefined || owner === computer)
     .flatMap(([owner, { tools = [] }]) => tools.map((tool) => ({ computer: owner, tool })))
@@ -70,7 +64,10 @@ const findTool = Effect.fnUntraced(function* (search: ToolSearch) {
   return yield* failCommand(`${missing}${hint}${didYouMean(name, names)}`)
 })
 
-const formatTool = ({ computer, tool }: FoundTool, { office }: OptionsOf<"tool">): string => {
+const formatTool = (
+  { computer, tool }: Effect.Success<ReturnType<typeof findTool>>,
+  { office }: OptionsOf<"tool">
+): string => {
   const { description, meta, name, paramsSchema, returnSchema } = tool
   const title = stringOrEmpty(parseAnnotations(meta)?.["title"])
   const parameters = describeParameters(paramsSchema)

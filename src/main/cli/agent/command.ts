@@ -14,7 +14,6 @@ const subcommand = makeLazyCommand(baseCommand)
 
 const actions = () => import("./actions.ts")
 const calls = () => import("./callTool.ts")
-const contents = () => import("./content.ts")
 
 const hostConfigCommand = subcommand(
   "config",
@@ -77,10 +76,10 @@ const subcommands = [
       { flags: ["raw"], rule: "not with --cancel", isMet: ({ cancel }) => !cancel }
     ]
   }),
-  subcommand("prompts", flags.prompts, async () => (await contents()).listPrompts, {
+  subcommand("prompts", flags.prompts, async () => (await actions()).listPrompts, {
     description: "List the prompts of the Computers' MCP servers"
   }),
-  subcommand("prompt", flags.prompt, async () => (await contents()).getPrompt, {
+  subcommand("prompt", flags.prompt, async () => (await actions()).getPrompt, {
     description: "Print the messages of a prompt",
     rules: [rawRule],
     examples: { "a2c agent --office team prompt review file=@notes.md": "With the text of a file" }
@@ -99,14 +98,14 @@ const subcommands = [
     description: "Resolve the URI of a document to a URI that can be fetched"
   }),
   subcommand("find", flags.find, async () => (await actions()).printDocuments, { description: "Find documents" }),
-  subcommand("skills", flags.skills, async () => (await contents()).listSkills, {
+  subcommand("skills", flags.skills, async () => (await actions()).listSkills, {
     description: "List the skills of the Computers"
   }),
-  subcommand("skill", flags.skill, async () => (await contents()).readSkill, {
+  subcommand("skill", flags.skill, async () => (await actions()).readSkill, {
     description: "Print a skill, or another file of it",
     rules: [rawRule, { flags: ["raw"], rule: "not with --output", isMet: ({ output }) => output === undefined }]
   }),
-  subcommand("put", flags.put, async () => (await contents()).putFile, {
+  subcommand("put", flags.put, async () => (await actions()).putFile, {
     description: "Store a file on a Computer; needs --protocol 0.4, and --uploads there"
   }),
   subcommand("approvals", flags.approvals, async () => (await import("./approvals.ts")).manageApprovals, {

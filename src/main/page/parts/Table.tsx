@@ -27,52 +27,73 @@ interface TableProps<A> {
   readonly width: keyof typeof minWidths
   readonly columns: ReadonlyArray<Column<A>>
   readonly rows: ReadonlyArray<A>
+  /** Stands instead of a table without rows. */
+  readonly empty?: string
   readonly keyOf: (row: A, index: number) => string | number
   /** The first cell of a row names it. */
   readonly hasRowHeaders?: boolean
 }
 
 /** A table that scrolls beside its page. */
-export const Table = <A,>({ columns, hasRowHeaders = true, keyOf, label, rows, width }: TableProps<A>) => (
-  <div class="scroll" tabIndex={0} role="group" aria-label={label}>
-    <table style={{ minWidth: minWidths[width] }}>
-      <thead>
-        <tr>
-          {columns.map(({ title }) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row, index) => (
-          <tr key={keyOf(row, index)}>
-            {columns.map(({ cell, hint, kind, title }, at) =>
-              at === 0 && hasRowHeaders ? (
-                <th key={title} scope="row">
-                  {cell(row)}
-                </th>
-              ) : (
-                <td key={title} class={typeof kind === "function" ? kind(row) : kind} title={hint?.(row)}>
-                  {cell(row)}
-                </td>
-              )
-            )}
+export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, rows, width }: TableProps<A>) => {
+  if (rows.length === 0 && empty !== undefined) return <p class="note">{empty}</p>
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label={label}>
+      <table style={{ minWidth: minWidths[width] }}>
+        <thead>
+          <tr>
+            {columns.map(({ title }) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={keyOf(row, index)}>
+              {columns.map(({ cell, hint, kind, title }, at) =>
+                at === 0 && hasRowHeaders ? (
+                  <th key={title} scope="row">
+                    {cell(row)}
+                  </th>
+                ) : (
+                  <td key={title} class={typeof kind === "function" ? kind(row) : kind} title={hint?.(row)}>
+                    {cell(row)}
+                  </td>
+                )
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
 
-/** A state in its colour, and its reason. */
-export const State = ({ kind, of, reason }: { kind: string; of: string; reason: string | undefined }) => (
-  <>
-    <span class={`dot ${kind}`}>{of}</span>
-    {reason !== undefined && <LongText text={reason} />}
-  </>
-)
+/** The classes of the states of MCP servers and of nodes. */
+const stateClasses = {
+  starting: "waiting",
+  ready: "good",
+  degraded: "waiting",
+  idle: "idle",
+  "backing off": "bad",
+  failed: "bad",
+  stopped: "idle",
+  draining: "waiting",
+  unavailable: "bad"
+}
+
+/** The states of MCP servers or of nodes in their colours, with the reasons. */
+export const stateColumn: Column<{ readonly state: keyof typeof stateClasses; readonly reason?: string }> = {
+  title: "State",
+  cell: ({ reason, state }) => (
+    <>
+      <span class={`dot ${stateClasses[state]}`}>{state}</span>
+      {reason !== undefined && <LongText text={reason} />}
+    </>
+  )
+}
 
 interface FactsProps {
   /** Names and values; those without a value are left out. Foreign names are a `Name`. */

@@ -7,26 +7,13 @@ import { computerKey } from "../../../domain/page/PageState.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { currentOffice, pageState, session, useServerTime } from "../connection/store.ts"
 import { exampleCommand, Empty, ComputerCards } from "../parts/missing.tsx"
-import { type Column, countColumn, Facts, State, Table } from "../parts/Table.tsx"
+import { type Column, countColumn, Facts, stateColumn, Table } from "../parts/Table.tsx"
 import { LongText, Name, formatDateTime, formatClock } from "../parts/Text.tsx"
 import { DisconnectButton, RoleTag } from "./OfficesView.tsx"
 
-const serverClasses: { readonly [State in InspectedServer["state"]]: string } = {
-  starting: "waiting",
-  ready: "good",
-  degraded: "waiting",
-  idle: "idle",
-  "backing off": "bad",
-  failed: "bad",
-  stopped: "idle"
-}
-
 const serverColumns = (now: number): ReadonlyArray<Column<InspectedServer>> => [
   { title: "MCP server", cell: ({ name }) => <Name of={name} /> },
-  {
-    title: "State",
-    cell: ({ reason, state }) => <State kind={serverClasses[state]} of={state} reason={reason} />
-  },
+  stateColumn,
   {
     title: "For",
     cell: ({ since }) => formatDuration(Math.max(0, now - since)),
@@ -49,8 +36,10 @@ const serverColumns = (now: number): ReadonlyArray<Column<InspectedServer>> => [
 
 const Servers = ({ servers }: Pick<Inspection, "servers">) => {
   const columns = serverColumns(useServerTime(5_000))
-  if (servers.length === 0) return <p class="note">This Computer has no MCP servers.</p>
-  return <Table label="MCP servers" width="wide" columns={columns} rows={servers} keyOf={({ name }) => name} />
+  const empty = "This Computer has no MCP servers."
+  return (
+    <Table label="MCP servers" width="wide" columns={columns} rows={servers} keyOf={({ name }) => name} empty={empty} />
+  )
 }
 
 interface InspectionOfProps {
@@ -157,18 +146,16 @@ const partColumns: ReadonlyArray<Column<InspectedPart>> = [
   }
 ]
 
-const Parts = ({ parts }: { readonly parts: ReadonlyArray<InspectedPart> }) =>
-  parts.length === 0 ? (
-    <p class="note">This Computer has neither devices nor tool packs.</p>
-  ) : (
-    <Table
-      label="Devices and packs"
-      width="medium"
-      columns={partColumns}
-      rows={parts}
-      keyOf={({ kind, name }) => `${kind} ${name}`}
-    />
-  )
+const Parts = ({ parts }: Pick<Inspection, "parts">) => (
+  <Table
+    label="Devices and packs"
+    width="medium"
+    columns={partColumns}
+    rows={parts}
+    keyOf={({ kind, name }) => `${kind} ${name}`}
+    empty="This Computer has neither devices nor tool packs."
+  />
+)
 
 /** The devices and tool packs behind the Computers of an office. */
 export const PartsView = ({ address }: OfficeRoute) => (

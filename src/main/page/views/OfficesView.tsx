@@ -7,7 +7,7 @@ import { officeHash } from "../../../domain/page/route.ts"
 import { openApprovals, pageState, session, useServerTime } from "../connection/store.ts"
 import { CommandButton } from "../parts/CommandButton.tsx"
 import { Empty } from "../parts/missing.tsx"
-import { Sparkline, type Column, countColumn, State, Table } from "../parts/Table.tsx"
+import { Sparkline, type Column, countColumn, stateColumn, Table } from "../parts/Table.tsx"
 import { LongText, Name, formatClock, formatDateTime } from "../parts/Text.tsx"
 import { useSetting } from "../connection/storage.ts"
 
@@ -128,13 +128,6 @@ const Components = ({ components }: Pick<PageNode, "components">) => (
   </ul>
 )
 
-const nodeClasses: { readonly [State in PageNode["state"]]: string } = {
-  starting: "waiting",
-  ready: "good",
-  draining: "waiting",
-  unavailable: "bad"
-}
-
 const NodeName = ({ lines, node, version }: PageNode) => (
   <>
     <Name of={node} />
@@ -163,7 +156,7 @@ const formatLatency = ({ latency }: PageNode): string =>
 
 const nodeColumns = (now: number): ReadonlyArray<Column<PageNode>> => [
   { title: "Node", cell: (node) => <NodeName {...node} /> },
-  { title: "State", cell: ({ reason, state }) => <State kind={nodeClasses[state]} of={state} reason={reason} /> },
+  stateColumn,
   { title: "Components", cell: ({ components }) => <Components components={components} /> },
   { title: "Latency p50 / p90 / p99", cell: formatLatency },
   countColumn("Calls per second", ({ callsPerSecond }) => callsPerSecond),
@@ -244,18 +237,15 @@ export const OfficesView = () => {
       <h2>Nodes</h2>
       {nodes.length === 0 ? <p class="note">No node has reported yet.</p> : <Nodes nodes={nodes} />}
       <h2>Latest rejections</h2>
-      {rejections.length === 0 ? (
-        <p class="note">Nothing was rejected since this page was opened.</p>
-      ) : (
-        <Table
-          label="Rejections"
-          width="wide"
-          columns={rejectionColumns}
-          hasRowHeaders={false}
-          rows={rejections.slice(0, maxListedRejections)}
-          keyOf={(_, index) => rejections.length - index}
-        />
-      )}
+      <Table
+        label="Rejections"
+        width="wide"
+        columns={rejectionColumns}
+        hasRowHeaders={false}
+        rows={rejections.slice(0, maxListedRejections)}
+        keyOf={(_, index) => rejections.length - index}
+        empty="Nothing was rejected since this page was opened."
+      />
     </>
   )
 }

@@ -2,7 +2,7 @@ import { useMemo } from "preact/hooks"
 import { formatCount } from "../../../domain/text/format.ts"
 import { officeHash, type OfficeRoute } from "../../../domain/page/route.ts"
 import { isAppOnly } from "../../../domain/tools/appTools.ts"
-import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
+import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../domain/page/PageState.ts"
 import { formatServerNames } from "../../../domain/model/CallStatus.ts"
 import { pageState, replaceParameters } from "../connection/store.ts"
@@ -16,15 +16,6 @@ import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { describeParameters } from "../../../domain/schemas/describeSchema.ts"
 import { type Column, Facts, Table } from "../parts/Table.tsx"
 
-/** A tool with its Computer and the rule of consent, where it is known. */
-export interface PageTool {
-  /** Unique in the office. */
-  readonly key: string
-  readonly computer: PageMember
-  readonly tool: Tool
-  readonly consent?: string
-}
-
 /** Fetches the tools of all Computers of an office, and again when they change. */
 export const useOfficeTools = (address: OfficeAddress) => {
   const { inspections } = pageState.value
@@ -35,7 +26,7 @@ export const useOfficeTools = (address: OfficeAddress) => {
   }))
   const tools = replies.flatMap(({ computer, reply }) => {
     const consent = inspections.get(computerKey(address, computer.name))?.consent ?? []
-    return reply.tools.map((tool, index): PageTool => {
+    return reply.tools.map((tool, index) => {
       const rule = consent.find((one) => one.tool === tool.name)?.rule
       const key = JSON.stringify([computer.name, tool.name, index])
       return { key, computer, tool, ...(rule !== undefined && { consent: rule }) }
@@ -50,6 +41,9 @@ export const useOfficeTools = (address: OfficeAddress) => {
     )
   }
 }
+
+/** A tool with its Computer and the rule of consent, where it is known. `key` is unique in the office. */
+export type PageTool = ReturnType<typeof useOfficeTools>["tools"][number]
 
 /** The tool that the parameters of an address name. */
 export const findListedTool = (tools: ReadonlyArray<PageTool>, { computer, tool }: OfficeRoute["parameters"]) =>

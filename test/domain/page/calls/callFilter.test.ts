@@ -16,7 +16,7 @@ const call = makeCall({
 
 const matches = (text: string, given = call): boolean | string => {
   const filter = parseCallFilter(text)
-  return filter._tag === "Filter" ? filter.matches(given, startTime + 1_000) : filter.message
+  return typeof filter === "string" ? filter : filter(given, startTime + 1_000)
 }
 
 describe("parseCallFilter", () => {

@@ -52,8 +52,8 @@ const sandboxUrl = (origin: string, { domains }: AppContent): string =>
   `${origin}/?${new URLSearchParams({ page: location.origin, csp: JSON.stringify(domains) })}`
 
 const currentTheme = (): string => {
-  const { theme } = document.documentElement.dataset
-  if (theme === "light" || theme === "dark") return theme
+  const chosen = document.documentElement.style.colorScheme
+  if (chosen !== "") return chosen
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"
 }
 
@@ -90,19 +90,13 @@ const useAppRequests = ({ call: { target } }: AppFrameProps) => {
       throw error
     }
   }
-  const openLink = (url: URL) =>
-    new Promise<void>((resolve, reject) => {
-      if (open.current !== undefined) return reject(new AppRequestFailed("Another link is asked about"))
-      ask({
-        url,
-        answer: (isPermitted) => {
-          ask(undefined)
-          if (!isPermitted) return reject(new AppRequestFailed("The operator did not open the link"))
-          window.open(url, "_blank", "noopener,noreferrer")
-          resolve()
-        }
-      })
-    })
+  const openLink = async (url: URL): Promise<void> => {
+    if (open.current !== undefined) throw new AppRequestFailed("Another link is asked about")
+    const isPermitted = await new Promise<boolean>((answer) => ask({ url, answer }))
+    ask(undefined)
+    if (!isPermitted) throw new AppRequestFailed("The operator did not open the link")
+    window.open(url, "_blank", "noopener,noreferrer")
+  }
   return { activities, link, callTool, openLink, dismissLink: () => open.current?.answer(false) }
 }
 

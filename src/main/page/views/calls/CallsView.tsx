@@ -79,7 +79,7 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
   const filter = useMemo(() => parseCallFilter(text), [text])
   const calls = useMemo(() => callsOfOffice(state, address), [state.calls, address.line, address.office])
   const shown = useMemo(
-    () => (filter._tag === "Filter" ? calls.filter(({ call }) => filter.matches(call, now)) : calls),
+    () => (typeof filter === "string" ? calls : calls.filter(({ call }) => filter(call, now))),
     // The duration of running calls is compared again with each batch.
     [calls, filter]
   )
@@ -95,12 +95,12 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
           type="search"
           placeholder="tool:read status:failed duration>100ms agent:x"
           value={text}
-          aria-invalid={filter._tag === "Invalid"}
+          aria-invalid={typeof filter === "string"}
           aria-describedby="call-filter-state"
           onInput={(event) => replaceParameters({ filter: event.currentTarget.value })}
         />
-        <span id="call-filter-state" class={filter._tag === "Invalid" ? "error" : "note"}>
-          {filter._tag === "Invalid" ? visibleLine(filter.message) : <Latency calls={shown} />}
+        <span id="call-filter-state" class={typeof filter === "string" ? "error" : "note"}>
+          {typeof filter === "string" ? visibleLine(filter) : <Latency calls={shown} />}
         </span>
         <button
           type="button"

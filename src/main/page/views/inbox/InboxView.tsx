@@ -76,17 +76,14 @@ export const InboxView = ({ address }: OfficeRoute) => {
         <p class="note">{formatCount(listed.current.length - cards.length)} further approvals follow after these.</p>
       )}
       <h2>Latest decisions</h2>
-      {decided.length === 0 ? (
-        <p class="note">No approver decided a call since this page was opened.</p>
-      ) : (
-        <Table
-          label="Latest decisions"
-          width="wide"
-          columns={decisionColumns}
-          rows={decided}
-          keyOf={({ call }) => call.id}
-        />
-      )}
+      <Table
+        label="Latest decisions"
+        width="wide"
+        columns={decisionColumns}
+        rows={decided}
+        keyOf={({ call }) => call.id}
+        empty="No approver decided a call since this page was opened."
+      />
     </>
   )
 }
