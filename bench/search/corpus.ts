@@ -61,6 +61,7 @@ const view: OfficeView = {
         servers: undefined,
         startingServers: [],
         restartingServers: [],
+        failingServers: [],
         desktop: [],
         documents: [],
         skills: []

@@ -1,7 +1,7 @@
 import { Cause, Data, Option } from "effect"
 import type { AgentError } from "../application/agent/AgentErrors.ts"
 import type { BlobUnreadable, UploadFailed } from "../application/agent/blobs.ts"
-import type { AmbiguousTool } from "../application/agent/OfficeView.ts"
+import type { AmbiguousTool, UnknownTool } from "../application/agent/OfficeView.ts"
 import type { TaskLost } from "../application/agent/tasks/toolTasks.ts"
 import type { AlreadyJoined } from "../application/computer/office/OfficeConnection.ts"
 import type { UnknownServer } from "../application/computer/servers/ServerSupervisor.ts"
@@ -21,6 +21,7 @@ export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly 
 export type ExpectedError =
   | AgentError
   | AmbiguousTool
+  | UnknownTool
   | BlobUnreadable
   | UploadFailed
   | DocumentUnreadable
@@ -43,6 +44,7 @@ export const ownCodes = {
   ServerTimeout: "server_timeout",
   BadReply: "bad_reply",
   AmbiguousTool: "ambiguous_tool",
+  UnknownTool: "unknown_tool",
   BlobUnreadable: "blob_unreadable",
   UploadFailed: "upload_failed",
   DocumentUnreadable: "document_unreadable",

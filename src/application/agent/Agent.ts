@@ -31,6 +31,7 @@ import { type AgentRequests, makeAgentRequests, type ToolRequest } from "./Agent
 import { makeKnownPeers } from "./mcpChannel.ts"
 import {
   type AmbiguousTool,
+  type UnknownTool,
   type ComputerView,
   applyNotice,
   applyUpdate,
@@ -69,12 +70,14 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
    * Calls a tool once, without retries, and reads the blobs of its result. Failed tools and timeouts are results with
    * `isError`. Interrupting the effect cancels the call on the Computer.
    */
-  readonly callTool: (call: ToolCall) => Effect.Effect<ToolResult, AgentError | AmbiguousTool>
+  readonly callTool: (call: ToolCall) => Effect.Effect<ToolResult, AgentError | AmbiguousTool | UnknownTool>
   /**
    * Starts a call that runs on while this Agent is disconnected or restarts. At a Computer that does not support that, it
    * runs as long as this Agent.
    */
-  readonly startTool: (call: Omit<ToolCall, "blobs">) => Effect.Effect<ToolTask, AgentError | AmbiguousTool>
+  readonly startTool: (
+    call: Omit<ToolCall, "blobs">
+  ) => Effect.Effect<ToolTask, AgentError | AmbiguousTool | UnknownTool>
   /** The view once it shows which Computers have a tool; of one Computer alone where the search names it. */
   readonly searchTool: (search: ToolSearch) => Effect.Effect<OfficeView>
   /** Members, tools and desktops as last seen; notifications keep them current. */
@@ -103,7 +106,7 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
 }
 
 /** The parts of a view that are fetched one by one; the tools bring the servers that start. */
-type ViewPart = Exclude<keyof ComputerView, "startingServers" | "restartingServers">
+type ViewPart = Exclude<keyof ComputerView, "startingServers" | "restartingServers" | "failingServers">
 
 /**
  * Requests of the view in progress. An Agent may have 256 requests in progress, and calls need theirs. Tool lists do not wait

@@ -1,3 +1,4 @@
+import type { FailingServer } from "../../domain/model/CallStatus.ts"
 import { Duration, Effect } from "effect"
 import { chunkSizeFor } from "../../domain/blobs/chunks.ts"
 import { definedOnly } from "../../domain/objects.ts"
@@ -61,6 +62,7 @@ export interface ToolList {
   readonly tools: ReadonlyArray<Tool>
   readonly startingServers: ReadonlyArray<string>
   readonly restartingServers: ReadonlyArray<string>
+  readonly failingServers: ReadonlyArray<FailingServer>
 }
 
 /** The requests of an Agent. */
@@ -175,10 +177,10 @@ const makeListings = (
 ): Pick<AgentRequests, "getToolList" | "getTools" | "members"> => {
   const getToolList: AgentRequests["getToolList"] = (computer) =>
     request(calls.getTools, (base) => ({ ...base, computer, features: [mcpFeature] })).pipe(
-      Effect.flatMap(({ features = [], restartingServers = [], startingServers = [], tools }) => {
+      Effect.flatMap(({ failingServers = [], features = [], restartingServers = [], startingServers = [], tools }) => {
         peers.computers.set(computer, features.includes(mcpFeature))
         const { rounded, tools: exact } = toExactTools(computer, tools)
-        const list: ToolList = { tools: exact, startingServers, restartingServers }
+        const list: ToolList = { tools: exact, startingServers, restartingServers, failingServers }
         return Effect.as(report("tools", { items: [], omitted: [], rounded }), list)
       })
     )

@@ -28,7 +28,7 @@ import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer
 import { secureRandomHex } from "../shared/secureRandom.ts"
 import { Agent, type AgentOptions, type AgentShape } from "./Agent.ts"
 import type { AgentError } from "./AgentErrors.ts"
-import type { AmbiguousTool } from "./OfficeView.ts"
+import type { AmbiguousTool, UnknownTool } from "./OfficeView.ts"
 
 /** Pages that are open at the same time. */
 const maxStreams = 16
@@ -39,7 +39,9 @@ const maxEndedCalls = 500
 /** Time between two reports of the activity. */
 const activityInterval = Duration.seconds(1)
 
-const toProtocolError = (error: AgentError | AmbiguousTool | DocumentUnreadable | McpSessionError): ProtocolError => {
+const toProtocolError = (
+  error: AgentError | AmbiguousTool | UnknownTool | DocumentUnreadable | McpSessionError
+): ProtocolError => {
   if (error._tag === "McpSessionError") return badRequest(error.message)
   return error instanceof ProtocolError ? error : unavailable(error.message)
 }
@@ -125,7 +127,7 @@ const makeCallLog = (show: (call: PageCall) => void) => {
 
 type CallLog = ReturnType<typeof makeCallLog>
 
-const outcomeOf = (exit: Exit.Exit<ToolResult, AgentError | AmbiguousTool>): string => {
+const outcomeOf = (exit: Exit.Exit<ToolResult, AgentError | AmbiguousTool | UnknownTool>): string => {
   if (Exit.isFailure(exit)) {
     const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
     return failure === undefined ? "cancelled" : String(toProtocolError(failure).code)

@@ -1,5 +1,11 @@
 import { Data, Duration, Effect, Stream } from "effect"
-import { type CallStatus, formatServerNames, truncateServerNames } from "../../domain/model/CallStatus.ts"
+import {
+  type CallStatus,
+  type FailingServer,
+  formatFailures,
+  formatServerNames,
+  truncateFailures
+} from "../../domain/model/CallStatus.ts"
 import type { Notification } from "../../domain/model/Notification.ts"
 import type { DocumentSummary, SkillRef } from "../../domain/model/messages/requests.ts"
 import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
@@ -16,6 +22,8 @@ export interface ComputerView {
   readonly startingServers: ReadonlyArray<string>
   /** Its MCP servers that have ended and start again, as of the tool list: it lacks their tools. */
   readonly restartingServers: ReadonlyArray<string>
+  /** Its MCP servers that do not start, as of the tool list. */
+  readonly failingServers: ReadonlyArray<FailingServer>
   /** Its MCP servers; fetched with the tools where an observer wants them. */
   readonly servers: ReadonlyArray<McpServerInfo> | undefined
   readonly desktop: ReadonlyArray<string> | undefined
@@ -35,6 +43,7 @@ const unknownComputer: ComputerView = {
   tools: undefined,
   startingServers: [],
   restartingServers: [],
+  failingServers: [],
   servers: undefined,
   desktop: undefined,
   documents: undefined,
@@ -70,33 +79,46 @@ export const applyNotice = (view: OfficeView, notice: Notification): OfficeView 
   return { members: [...members, { name, role }], computers }
 }
 
-/** Where tools may be that a search does not see: at MCP servers that start, or start again, and at silent Computers. */
-type UnknownTools = { readonly [Place in "starting" | "restarting" | "silent"]: ReadonlyArray<string> }
+/** Where tools may be that a search does not see: at MCP servers that start, or do not, and at silent Computers. */
+type UnknownTools = { readonly [Place in "starting" | "restarting" | "silent"]: ReadonlyArray<string> } & {
+  readonly failing: ReadonlyArray<FailingServer>
+}
 
 /** Where the tools may be that are not in a view. */
 export const unknownToolsIn = ({ computers }: OfficeView): UnknownTools => ({
   starting: [...computers.values()].flatMap(({ startingServers }) => startingServers),
   restarting: [...computers.values()].flatMap(({ restartingServers }) => restartingServers),
+  failing: [...computers.values()].flatMap(({ failingServers }) => failingServers),
   silent: [...computers].flatMap(([name, { tools }]) => (tools === undefined ? [name] : []))
 })
 
 /** Says which tools the search did not see. */
-export const formatUnknownTools = ({ restarting = [], silent = [], starting = [] }: Partial<UnknownTools>): string =>
+export const formatUnknownTools = ({ failing, restarting, silent, starting }: UnknownTools): string =>
   [
     restarting.length === 0 ? "" : `; MCP servers that are restarting, try again: ${formatServerNames(restarting)}`,
     starting.length === 0 ? "" : `; MCP servers that are still starting: ${formatServerNames(starting)}`,
-    silent.length === 0 ? "" : `; Computers that did not list their tools: ${formatSome(silent)}`
+    silent.length === 0 ? "" : `; Computers that did not list their tools: ${formatSome(silent)}`,
+    formatFailures(truncateFailures(failing))
   ].join("")
 
-/** No Computer has a tool of this name, or several, the owners, have it; the other members state where it may be. */
-export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<
-  Partial<UnknownTools> & { readonly tool: string; readonly owners: ReadonlyArray<string> }
+/** Several Computers, the owners, have a tool of this name. */
+export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<{
+  readonly tool: string
+  readonly owners: ReadonlyArray<string>
+}> {
+  override get message(): string {
+    return `Several Computers have a tool ${JSON.stringify(this.tool)}: name one of ${formatSome(this.owners)}`
+  }
+}
+
+/** No Computer has a tool of this name; the other members state where it may be. */
+export class UnknownTool extends Data.TaggedError("UnknownTool")<
+  UnknownTools & { readonly tool: string; readonly hasComputers: boolean }
 > {
   override get message(): string {
-    const tool = JSON.stringify(this.tool)
-    return this.owners.length === 0
-      ? `No Computer of this office has a tool ${tool}${formatUnknownTools(this)}`
-      : `Several Computers have a tool ${tool}: name one of ${formatSome(this.owners)}`
+    return this.hasComputers
+      ? `No Computer of this office has a tool ${JSON.stringify(this.tool)}${formatUnknownTools(this)}`
+      : `The office has no Computer, so there is no tool ${JSON.stringify(this.tool)}`
   }
 }
 
@@ -167,16 +189,11 @@ export const searchTool = Effect.fnUntraced(function* (
 })
 
 /** The one Computer that has the tool. */
-export const ownerIn = (view: OfficeView, tool: string): Effect.Effect<string, AmbiguousTool> => {
+export const ownerIn = (view: OfficeView, tool: string): Effect.Effect<string, AmbiguousTool | UnknownTool> => {
   const owners = ownersOf(view, tool).toSorted()
   const [owner, ...others] = owners
-  if (owner !== undefined && others.length === 0) return Effect.succeed(owner)
-  const { restarting, silent, starting } = unknownToolsIn(view)
-  return new AmbiguousTool({
-    tool,
-    owners,
-    starting: truncateServerNames(starting),
-    restarting: truncateServerNames(restarting),
-    silent
-  })
+  if (owner === undefined) {
+    return new UnknownTool({ tool, hasComputers: view.computers.size > 0, ...unknownToolsIn(view) })
+  }
+  return others.length === 0 ? Effect.succeed(owner) : new AmbiguousTool({ tool, owners })
 }

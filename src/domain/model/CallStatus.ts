@@ -68,6 +68,26 @@ export const maxProgressMessageLength = 256
 export const truncateServerNames = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   names.slice(0, maxServerNames).map((name) => name.slice(0, maxServerNameLength).toWellFormed())
 
+/** An MCP server that does not start, and the reason as an office may see it. */
+export interface FailingServer {
+  readonly name: string
+  readonly reason: string
+}
+
+/** The length of the reason of a failing server in a message, in UTF-16 units. */
+export const maxFailureLength = 512
+
+/** Failing servers that fit into a message. */
+export const truncateFailures = (servers: ReadonlyArray<FailingServer>): ReadonlyArray<FailingServer> =>
+  servers.slice(0, maxServerNames).map(({ name, reason }) => ({
+    name: name.slice(0, maxServerNameLength).toWellFormed(),
+    reason: reason.slice(0, maxFailureLength).toWellFormed()
+  }))
+
+/** The end of a message about a missing tool, which servers that do not start may have; empty without any. */
+export const formatFailures = (servers: ReadonlyArray<FailingServer>): string =>
+  servers.map(({ name, reason }) => `. The MCP server ${name} does not start: ${reason}`).join("")
+
 /** Formats server names as a list, which does not end when there may be more. */
 export const formatServerNames = (names: ReadonlyArray<string>): string =>
   [...truncateServerNames(names), ...(names.length < maxServerNames ? [] : ["…"])].join(", ")

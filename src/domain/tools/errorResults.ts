@@ -1,6 +1,6 @@
 import { truncateQuote } from "../errorMessage.ts"
 import { findRoundedIntegers, type JsonObject, roundedIntegersProblem } from "../json.ts"
-import { formatServerNames } from "../model/CallStatus.ts"
+import { type FailingServer, formatFailures, formatServerNames } from "../model/CallStatus.ts"
 import { type ToolResult } from "../model/ToolResult.ts"
 import { errorCodes } from "../model/ProtocolError.ts"
 
@@ -14,10 +14,17 @@ const errorResult = (text: string, meta: JsonObject): ToolResult => ({
 export const toolError = (code: number, text: string, meta: JsonObject = {}): ToolResult =>
   errorResult(text, { error_code: code, ...meta })
 
-/** `starting` are servers that could still have the tool. */
-export const toolNotFound = (name: string, starting: ReadonlyArray<string> = []): ToolResult => {
+/** `starting` are servers that could still have the tool, and `failing` those that would have it if they started. */
+export const toolNotFound = (
+  name: string,
+  starting: ReadonlyArray<string> = [],
+  failing: ReadonlyArray<FailingServer> = []
+): ToolResult => {
   const hint = starting.length === 0 ? "" : `; MCP servers that are still starting: ${formatServerNames(starting)}`
-  return toolError(errorCodes.toolNotFound, `Tool '${name}' not found on this Computer${hint}`)
+  return toolError(
+    errorCodes.toolNotFound,
+    `Tool '${name}' not found on this Computer${hint}${formatFailures(failing)}`
+  )
 }
 
 export const toolDisabled = (name: string): ToolResult =>

@@ -15,7 +15,7 @@ export {
   UploadFailed
 } from "../../application/agent/blobs.ts"
 export type { DocumentLocation, ResourcePage, SkillRef } from "../../domain/model/messages/requests.ts"
-export { type ComputerView, type OfficeView, AmbiguousTool } from "../../application/agent/OfficeView.ts"
+export { type ComputerView, type OfficeView, AmbiguousTool, UnknownTool } from "../../application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export {
   type JoinFailed,

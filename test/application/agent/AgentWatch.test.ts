@@ -271,7 +271,8 @@ describe("a command of the page of an Agent as a whole", () => {
       {
         tools: [{ name: "fs:list", description: tool.description, paramsSchema: tool.inputSchema, returnSchema: null }],
         startingServers: [],
-        restartingServers: []
+        restartingServers: [],
+        failingServers: []
       },
       asked(["client:get_tools", { a2c_features: ["mcp"] }])
     ],

@@ -33,6 +33,7 @@ describe("OfficeView", () => {
       tools: undefined,
       startingServers: [],
       restartingServers: [],
+      failingServers: [],
       servers: undefined,
       desktop: undefined,
       documents: undefined,

@@ -100,7 +100,7 @@ describe("call without a Computer", () => {
     ["fails after ten seconds when the only Computer hangs", { z: hangs }, silent("z"), 10],
     ["fails after ten seconds without an owner beside a hanging one", { b: lacks, z: hangs }, silent("z"), 10],
     ["fails at once when no Computer has the tool", { a: lacks, b: lacks }, none, 0],
-    ["fails at once in an empty office", {}, none, 0],
+    ["fails at once in an office without Computers", {}, 'The office has no Computer, so there is no tool "t"', 0],
     [
       "finds a tool that came without a notification, beside a hanging one",
       { a: { ...lacks, later: ["t"] }, z: hangs },

@@ -15,7 +15,16 @@ const viewOf = (tools: ReadonlyArray<Tool> | undefined): OfficeView => ({
   computers: new Map([
     [
       "desk",
-      { tools, servers: undefined, startingServers: [], restartingServers: [], desktop: [], documents: [], skills: [] }
+      {
+        tools,
+        servers: undefined,
+        startingServers: [],
+        restartingServers: [],
+        failingServers: [],
+        desktop: [],
+        documents: [],
+        skills: []
+      }
     ]
   ])
 })

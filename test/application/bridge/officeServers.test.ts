@@ -201,7 +201,7 @@ describe("OfficeMcpSession with MCP servers", () => {
     const implementation = { name: "s", version: "1" }
     const servers = Array.from({ length: 9 }, (_, index) => ({ ...server, id: `s${index}`, implementation }))
     const parts = { tools: [], desktop: [], documents: [], skills: [] }
-    const computer = { servers, startingServers: [], restartingServers: [], ...parts }
+    const computer = { servers, startingServers: [], restartingServers: [], failingServers: [], ...parts }
     const view = { members: [], computers: new Map([["desk", computer]]) }
     assert.lengthOf(combineInstructions("own", view), 16_000)
   })

@@ -33,6 +33,7 @@ const desk: ComputerView = {
   tools: [echo],
   startingServers: [],
   restartingServers: [],
+  failingServers: [],
   servers: [server],
   desktop: ["window://app/notes\n\nhello"],
   documents: undefined,

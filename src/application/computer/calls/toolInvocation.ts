@@ -1,5 +1,5 @@
 import { Effect, Option, Result, Duration, Stream } from "effect"
-import { maxProgressMessageLength, truncateServerNames } from "../../../domain/model/CallStatus.ts"
+import { maxProgressMessageLength, truncateServerNames, truncateFailures } from "../../../domain/model/CallStatus.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -79,11 +79,11 @@ export const makeToolLookup = Effect.fnUntraced(function* (computer: ComputerNam
     find: Effect.fnUntraced(function* (call: Call): Effect.fn.Return<CatalogueEntry, ToolResult> {
       const { params, toolName } = call
       yield* awaitTool(call)
-      const { catalogue, starting } = servers.snapshot()
+      const { catalogue, failing, starting } = servers.snapshot()
       const entry = catalogue.entries.get(toolName)
       if (entry === undefined) {
         if (catalogue.forbidden.has(toolName)) return yield* Effect.fail(toolDisabled(toolName))
-        return yield* missing(toolName, toolNotFound(toolName, starting))
+        return yield* missing(toolName, toolNotFound(toolName, starting, truncateFailures(failing)))
       }
       const { originalName, shortName } = entry
       const named = { originalName, shortName, tool: toolName, params }

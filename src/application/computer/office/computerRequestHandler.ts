@@ -4,7 +4,7 @@ import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
 import { mcpToolName } from "../../../domain/model/messages/mcpNames.ts"
-import { truncateServerNames } from "../../../domain/model/CallStatus.ts"
+import { truncateServerNames, truncateFailures } from "../../../domain/model/CallStatus.ts"
 import {
   badRequest,
   computerNotFound,
@@ -56,7 +56,7 @@ const makeCallHandlers = (
       request.toolName === mcpToolName ? handleMcpCall(request) : calls.call(request, caller),
     getTools: ({ features }) =>
       Effect.sync(() => {
-        const { catalogue, restarting, starting } = servers.snapshot()
+        const { catalogue, failing, restarting, starting } = servers.snapshot()
         const startingServers = truncateServerNames(starting)
         const restartingServers = truncateServerNames(restarting.map(({ config }) => config.name))
         const knowsApps = features?.includes(mcpFeature) === true
@@ -66,6 +66,7 @@ const makeCallHandlers = (
           tools: knowsApps ? tools : tools.filter(({ meta }) => !isAppOnly(meta)),
           ...(startingServers.length > 0 && { startingServers }),
           ...(restartingServers.length > 0 && { restartingServers }),
+          ...(failing.length > 0 && { failingServers: truncateFailures(failing) }),
           ...(knowsApps && { features: [mcpFeature] })
         }
       }),

@@ -5,6 +5,7 @@ import { parseDocumentUri } from "../../../domain/documents/findDocuments.ts"
 import { type HostConflict, findHostConflicts } from "../../../domain/documents/DpeUri.ts"
 import { computeOnce, definedOnly, isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import type { FailingServer } from "../../../domain/model/CallStatus.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import {
   fullReason,
@@ -118,6 +119,16 @@ const restartingServers = (states: ServerStates): ReadonlyArray<RestartingServer
   [...states.values()].flatMap((state) => {
     if (!("last" in state) || state.last === undefined) return []
     return [state._tag === "BackingOff" ? { ...state.last, retryAt: state.retryAt } : state.last]
+  })
+
+/** The servers that do not start, of which the office has seen nothing. */
+const failingServers = (states: ServerStates): ReadonlyArray<FailingServer> =>
+  [...states].flatMap(([name, state]) => {
+    if ("last" in state && state.last !== undefined) return []
+    if (state._tag === "Starting" && state.attempt > 1) {
+      return [{ name, reason: "it ended at its start, and starts again" }]
+    }
+    return "publicReason" in state ? [{ name, reason: state.publicReason }] : []
   })
 
 /** True in the first start attempt of a server: nothing is known of its tools. */
@@ -244,6 +255,9 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
       },
       get restarting(): ReadonlyArray<RestartingServer> {
         return restartingServers(states)
+      },
+      get failing(): ReadonlyArray<FailingServer> {
+        return failingServers(states)
       },
       get hostConflicts(): ReadonlyArray<HostConflict> {
         return hostConflictsOf(running)

@@ -7,7 +7,12 @@ import {
   maxTimeoutSeconds,
   optionalField
 } from "../../model/fields.ts"
-import { maxProgressMessageLength, maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
+import {
+  maxProgressMessageLength,
+  maxServerNameLength,
+  maxServerNames,
+  maxFailureLength
+} from "../../model/CallStatus.ts"
 import { Role, SessionInfo } from "../../model/Membership.ts"
 import { DocumentSummary, finderPageSizes, targetFields, SkillRef } from "../../model/messages/requests.ts"
 import { Tool } from "../../model/Tool.ts"
@@ -23,6 +28,13 @@ const SmcpTool = wireStruct(toolFields)
 const serverNames = Schema.Array(Schema.String.check(Schema.isMaxLength(maxServerNameLength))).check(
   Schema.isMaxLength(maxServerNames)
 )
+
+const failingServers = Schema.Array(
+  Schema.Struct({
+    name: Schema.String.check(Schema.isMaxLength(maxServerNameLength)),
+    reason: Schema.String.check(Schema.isMaxLength(maxFailureLength))
+  })
+).check(Schema.isMaxLength(maxServerNames))
 
 /** What a peer knows beyond the protocol, in a bounded number of words. */
 const features = Schema.Array(Identifier).check(Schema.isMaxLength(16))
@@ -41,7 +53,7 @@ export const repairWireTool = (tool: unknown): unknown => {
 }
 
 /**
- * `startingServers`, `restartingServers` and `features` are not part of the protocol: MCP servers whose tools are not in the
+ * `startingServers`, `restartingServers`, `failingServers` and `features` are not part of the protocol: MCP servers whose tools are not in the
  * list now, and what the Computer knows, for an Agent that asks.
  */
 export const makeGetToolsRet = <W>(tool: Schema.Codec<Tool, W>) =>
@@ -50,6 +62,7 @@ export const makeGetToolsRet = <W>(tool: Schema.Codec<Tool, W>) =>
       tools: Schema.Array(tool),
       startingServers: optionalField(serverNames),
       restartingServers: optionalField(serverNames),
+      failingServers: optionalField(failingServers),
       features: optionalField(features),
       reqId
     },

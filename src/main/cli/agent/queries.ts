@@ -15,7 +15,7 @@ import { sharedAgentLayer, shareWithCommands } from "../office/officeShare.ts"
 import type * as flags from "./flags.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {
-  if (error instanceof AmbiguousTool && error.owners.length > 0) {
+  if (error instanceof AmbiguousTool) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
     return new CommandFailed({
       message: `Several Computers have a tool '${error.tool}': ${choice}`,

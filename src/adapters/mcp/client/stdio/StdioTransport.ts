@@ -13,8 +13,8 @@ import { exitError, shutdownTimeouts, startProcess } from "./serverProcess.ts"
 /** Backpressure: callers wait when the server does not read its input. */
 const maxQueuedWrites = 64
 
-/** Limits for the last stderr line that is kept. A child of the process may keep stderr open. */
-const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024, timeoutAfterExit: "100 millis" } as const
+/** Limits for the stderr lines that are kept. A child of the process may keep stderr open. */
+const stderrLimits = { maxCharacters: 500, maxLines: 20, maxBytes: 64 * 1024, timeoutAfterExit: "100 millis" } as const
 
 /** Makes the log of ignored lines. It warns about the first one; later ones are logged at debug level. */
 const makeIgnoreOutput = (server: string) => {
@@ -27,10 +27,10 @@ const makeIgnoreOutput = (server: string) => {
     )
 }
 
-/** Logs the lines that a server writes to stderr, and keeps the start of the last one until its output ends. */
+/** Logs the lines that a server writes to stderr, and keeps the starts of the last ones until its output ends. */
 const readStderr = Effect.fnUntraced(function* <E>(server: string, stderr: Stream.Stream<Uint8Array, E>) {
   const onOutput = yield* ServerOutput
-  let lastLine: string | undefined
+  let lines: ReadonlyArray<string> = []
   const splitStderr = makeLineSplitter(stderrLimits.maxBytes)
   const recordStderr = (line: Line) =>
     Effect.suspend(() => {
@@ -38,7 +38,7 @@ const readStderr = Effect.fnUntraced(function* <E>(server: string, stderr: Strea
       const bytes = line._tag === "Line" ? line.bytes : line.edges.subarray(0, line.edges.length / 2)
       const text = new TextDecoder().decode(bytes).trimEnd()
       if (text === "") return Effect.void
-      lastLine = text.slice(0, stderrLimits.maxCharacters)
+      lines = [...lines, text.slice(0, stderrLimits.maxCharacters)].slice(-stderrLimits.maxLines)
       onOutput(server, text)
       return Effect.logDebug("stderr", { server, line: text })
     })
@@ -49,8 +49,8 @@ const readStderr = Effect.fnUntraced(function* <E>(server: string, stderr: Strea
     Effect.forkScoped
   )
   return {
-    /** Waits a moment for the rest, and gives the last line. */
-    lastLine: Effect.map(Effect.timeoutOption(Fiber.await(reader), stderrLimits.timeoutAfterExit), () => lastLine)
+    /** Waits a moment for the rest, and gives the last lines. */
+    lastLines: Effect.map(Effect.timeoutOption(Fiber.await(reader), stderrLimits.timeoutAfterExit), () => lines)
   }
 })
 
@@ -108,7 +108,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     Effect.ignore,
     Effect.forkScoped
   )
-  const { lastLine } = yield* readStderr(server, child.stderr)
+  const { lastLines } = yield* readStderr(server, child.stderr)
   yield* Stream.fromQueue(outgoing).pipe(Stream.run(child.stdin), Effect.ignore, Effect.forkScoped)
 
   // Runs before the process is terminated: a server may exit by itself when its input ends.
@@ -122,7 +122,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
   const lost = yield* Deferred.make<McpSessionError>()
   const reportExit = Effect.gen(function* () {
     const exit = yield* Effect.exit(child.exitCode)
-    yield* Deferred.succeed(lost, yield* exitError(exit, parameters, yield* lastLine))
+    yield* Deferred.succeed(lost, yield* exitError(exit, parameters, yield* lastLines))
     transport.onclose?.()
   })
   yield* Effect.forkScoped(reportExit)

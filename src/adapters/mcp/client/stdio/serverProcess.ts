@@ -4,16 +4,20 @@ import { Effect, Exit } from "effect"
 import { ChildProcess } from "effect/process"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
+import { explainInstaller, tellingLine } from "../../../../domain/mcpServers/installerProblem.ts"
 import { missingProgramCode, spawnGuarded } from "../../../process/spawnGuarded.ts"
 import { sessionError } from "../../../../application/ports/McpSession.ts"
 import { inheritedVariables } from "./inheritedVariables.ts"
 
 export const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
 
+/** npm would wait for minutes in silence before it tells that a registry cannot be reached. The Computer starts it again. */
+const installerDefaults = { npm_config_fetch_retries: "0" }
+
 const makeCommand = ({ args, command, cwd, env, inherit }: StdioParameters, environment: NodeJS.ProcessEnv) =>
   ChildProcess.make(command, args, {
     ...(cwd !== null && cwd !== "" && { cwd }),
-    env: { ...inheritedVariables(environment, inherit), ...env },
+    env: { ...installerDefaults, ...inheritedVariables(environment, inherit), ...env },
     forceKillAfter: shutdownTimeouts.afterTerminate
   })
 
@@ -93,13 +97,16 @@ export const startProcess = Effect.fnUntraced(function* (parameters: StdioParame
   )
 })
 
-/** The error of a session whose process has exited. */
+/** The error of a session whose process has exited, with the latest lines of its stderr. */
 export const exitError = Effect.fnUntraced(function* (
   exit: Exit.Exit<number, unknown>,
   { command, cwd, env }: StdioParameters,
-  lastLine: string | undefined
+  lines: ReadonlyArray<string>
 ) {
+  const lastLine = tellingLine(lines)
   if (Exit.isFailure(exit)) return sessionError("closed", "the process was killed", lastLine)
+  const problem = explainInstaller(command, lines)
+  if (problem !== undefined) return sessionError("closed", problem, lastLine)
   const path = env?.["PATH"] ?? process.env["PATH"] ?? ""
   const reason = yield* commandProblem(exit.value, { command, cwd: cwd === "" ? null : cwd, path })
   return reason === undefined
