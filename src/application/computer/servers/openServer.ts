@@ -15,7 +15,7 @@ import type { Catalogues } from "./Catalogues.ts"
 import { type LazyRun, makeLazyControl } from "./lazy/LazySession.ts"
 import { resolveEndpoint } from "./resolveEndpoint.ts"
 import { connectAndList, followSession } from "./runSession.ts"
-import { isOffered, type OfferedServer, watchedUris } from "./ServersSnapshot.ts"
+import { isFirstAttempt, isOffered, type OfferedServer, watchedUris } from "./ServersSnapshot.ts"
 import type { ServerStateStore } from "./ServerStateStore.ts"
 
 /** What the MCP servers of a Computer share. */
@@ -114,7 +114,12 @@ const runSession = Effect.fnUntraced(function* (serverRun: ServerRun, config: Se
     const { config: _, lazyControl: _control, session, ...listings } = now.offer
     return catalogues.save(config, { info: session.info, ...listings })
   })
-  const opened = yield* connectAndList(name, yield* endpointOf(serverRun, config), secrets)
+  const endpoint = yield* endpointOf(serverRun, config)
+  if (isFirstAttempt(store.snapshot().states.get(name))) {
+    const { command } = config.parameters
+    yield* Effect.logInfo("MCP server starting", { server: name, ...definedOnly({ command }) })
+  }
+  const opened = yield* connectAndList(name, endpoint, secrets)
   const at = yield* Clock.currentTimeMillis
   const offer = offerOf(server(), { config: configNow(), session: opened.session, ...opened.listings })
   yield* send(() => ({ _tag: "Ready", run, offer, at }))

@@ -5,7 +5,15 @@ import { definedOnly } from "../../../domain/objects.ts"
 import type { McpListings } from "../../../domain/mcpServers/McpServer.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Endpoint } from "../../../domain/config/endpointParameters.ts"
-import { type McpChange, McpConnector, McpSessionError, type McpSession } from "../../ports/McpSession.ts"
+import { isInstaller } from "../../../domain/mcpServers/installerProblem.ts"
+import {
+  type McpChange,
+  McpConnector,
+  McpSessionError,
+  type McpSession,
+  sessionError
+} from "../../ports/McpSession.ts"
+import { ServerOutput } from "../../ports/mcp/ServerOutput.ts"
 import { makeListingReport, serverListings } from "../../shared/listings/serverListings.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
@@ -191,19 +199,49 @@ const makeSubscriptions = Effect.fnUntraced(function* (
   })
 })
 
+/** After this time without an answer the owner learns what the server may be waiting for. */
+const slowStart = "5 seconds"
+
+/** What a server that does not answer may be doing. */
+const slowReason = (endpoint: Endpoint): string =>
+  endpoint.type === "stdio" && isInstaller(endpoint.command)
+    ? `${endpoint.command} may be loading the package; is its registry reachable?`
+    : "it has not answered"
+
 /** Opens a session and lists what its server has. Fails without its tools; the other lists may have failed. */
 export const connectAndList = Effect.fnUntraced(function* (name: string, endpoint: Endpoint, secrets: Secrets) {
   const connector = yield* McpConnector
   const { connectTimeout } = yield* ComputerSettings
   const activity: CallActivity = { running: new Set(), lastResponseAt: 0 }
-  const timeoutFailure = new McpSessionError({
-    reason: "unavailable",
-    message: `no response within ${Duration.toSeconds(connectTimeout)} seconds`
+  let output: string | undefined
+  const late = `no response within ${Duration.toSeconds(connectTimeout)} seconds`
+  const withTimeout = Effect.timeoutOrElse({
+    duration: connectTimeout,
+    orElse: () => Effect.fail(sessionError("unavailable", late, output))
   })
-  const withTimeout = Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(timeoutFailure) })
+  const warnWhenSlow = Effect.sleep(slowStart).pipe(
+    Effect.andThen(
+      Effect.suspend(() =>
+        Effect.logWarning("MCP server does not answer yet", {
+          server: name,
+          reason: slowReason(endpoint),
+          ...definedOnly({ output: output && secrets.redact(output) })
+        })
+      )
+    ),
+    Effect.andThen(Effect.never)
+  )
   const report = makeListingReport({ server: name })
   return yield* Effect.gen(function* () {
-    const session = instrumentSession(yield* connector.connect(name, endpoint), secrets, activity)
+    const connecting = Effect.updateService(
+      connector.connect(name, endpoint),
+      ServerOutput,
+      (record) => (server, line) => {
+        output = line
+        record(server, line)
+      }
+    )
+    const session = instrumentSession(yield* Effect.raceFirst(connecting, warnWhenSlow), secrets, activity)
     const { prompts = false } = session.info.capabilities
     const lists = Record.map(serverListings(session), (listing, what) =>
       Effect.flatMap(listing, (listed) => report(what, listed))
