@@ -1,16 +1,16 @@
 /** Programs that load the package of a server before they start it, and the variable with the certificates that they trust. */
-const certificateVariables: { readonly [program: string]: string } = {
-  npm: "NODE_EXTRA_CA_CERTS",
-  npx: "NODE_EXTRA_CA_CERTS",
-  pnpm: "NODE_EXTRA_CA_CERTS",
-  uv: "SSL_CERT_FILE",
-  uvx: "SSL_CERT_FILE"
-}
+const certificateVariables: ReadonlyMap<string, string> = new Map([
+  ["npm", "NODE_EXTRA_CA_CERTS"],
+  ["npx", "NODE_EXTRA_CA_CERTS"],
+  ["pnpm", "NODE_EXTRA_CA_CERTS"],
+  ["uv", "SSL_CERT_FILE"],
+  ["uvx", "SSL_CERT_FILE"]
+])
 
 const programOf = (command: string): string => command.replace(/^.*[\\/]/s, "").replace(/\.(?:cmd|exe)$/i, "")
 
 /** True for a program that may load a package before it starts a server. */
-export const isInstaller = (command: string): boolean => Object.hasOwn(certificateVariables, programOf(command))
+export const isInstaller = (command: string): boolean => certificateVariables.has(programOf(command))
 
 /** What the errors of npm (by their codes) and of uv (by their words) mean. */
 const problems: ReadonlyArray<readonly [pattern: RegExp, toReason: (certificates: string) => string]> = [
@@ -36,7 +36,7 @@ const problems: ReadonlyArray<readonly [pattern: RegExp, toReason: (certificates
  */
 export const explainInstaller = (command: string, lines: ReadonlyArray<string>): string | undefined => {
   const program = programOf(command)
-  const certificates = certificateVariables[program]
+  const certificates = certificateVariables.get(program)
   if (certificates === undefined) return undefined
   for (const [pattern, toReason] of problems) {
     const match = lines.map((line) => pattern.exec(line)).find((found) => found !== null)
