@@ -6,13 +6,7 @@ import type { McpListings } from "../../../domain/mcpServers/McpServer.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Endpoint } from "../../../domain/config/endpointParameters.ts"
 import { isInstaller } from "../../../domain/mcpServers/installerProblem.ts"
-import {
-  type McpChange,
-  McpConnector,
-  McpSessionError,
-  type McpSession,
-  sessionError
-} from "../../ports/McpSession.ts"
+import { type McpChange, McpConnector, McpSessionError, type McpSession, sessionError } from "../../ports/McpSession.ts"
 import { ServerOutput } from "../../ports/mcp/ServerOutput.ts"
 import { makeListingReport, serverListings } from "../../shared/listings/serverListings.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"

@@ -18,7 +18,7 @@ import { appUriOf } from "../../../domain/tools/appTools.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { convertArguments, readArguments } from "../arguments/argumentSource.ts"
-import { failCommand, requireSuccess } from "../../CommandFailed.ts"
+import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { makeCallProgress } from "../output/callProgress.ts"
 import { formatColumns, formatFields } from "../output/format.ts"
@@ -162,7 +162,7 @@ const prepareCall = Effect.fnUntraced(function* (
 })
 
 export const callTool = Effect.fnUntraced(function* (options: OptionsOf<"call">) {
-  const { args, timeout, tool, words } = options
+  const { args, deadline, timeout, tool, words } = options
   const given = yield* readArguments(words, args)
   const call = Effect.gen(function* () {
     const agent = yield* Agent
@@ -181,7 +181,17 @@ export const callTool = Effect.fnUntraced(function* (options: OptionsOf<"call">)
     yield* othersDone
     return yield* printed
   })
-  yield* runAsAgent(call, options)
+  const run = runAsAgent(call, options)
+  yield* deadline === undefined
+    ? run
+    : Effect.timeoutOrElse(run, {
+        duration: Duration.seconds(deadline),
+        orElse: () =>
+          new CommandFailed({
+            message: `The call was cancelled: its deadline of ${deadline} s has passed`,
+            code: "deadline"
+          })
+      })
 })
 
 export const startTool = Effect.fnUntraced(function* (options: OptionsOf<"start">) {

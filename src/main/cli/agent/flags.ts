@@ -21,8 +21,10 @@ export const agentFlags = {
 }
 export type AgentSharedOptions = Infer<typeof agentFlags>
 
-const timeoutFlag = (defaultSeconds: number, help = "timeout of a call") =>
-  flag.int("timeout", help, { metavar: "SECONDS", default: defaultSeconds, check: between(1, maxTimeoutSeconds) })
+const timeoutFlag = (
+  defaultSeconds: number,
+  help = "time that the tool may run; approvals and questions do not count"
+) => flag.int("timeout", help, { metavar: "SECONDS", default: defaultSeconds, check: between(1, maxTimeoutSeconds) })
 
 const targetComputerFlags = { computer: flag.text("computer", "Computer to address", { metavar: "NAME" }) }
 export type TargetComputerOptions = AgentSharedOptions & Infer<typeof targetComputerFlags>
@@ -56,7 +58,16 @@ export const commandFlags = {
     ...queryFlags,
     apps: flag.toggle("apps", "also list the tools that only apps of MCP servers call")
   },
-  call: { ...startFlags, timeout: timeoutFlag(defaultToolTimeoutSeconds), raw: shared.rawFlag },
+  call: {
+    ...startFlags,
+    timeout: timeoutFlag(defaultToolTimeoutSeconds),
+    deadline: flag.int("deadline", "time for everything: the connection, servers that start, approvals and the tool", {
+      metavar: "SECONDS",
+      check: between(1),
+      shown: "none"
+    }),
+    raw: shared.rawFlag
+  },
   task: {
     id: shared.word("id", "ID that start printed"),
     status: flag.toggle("status", "print the state instead of the result"),

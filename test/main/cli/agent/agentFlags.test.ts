@@ -171,7 +171,8 @@ const callRows: FlagRows<Own<flags.OptionsOf<"call">, "tool">> = {
   words: subcommand(["call", "echo"], ["word=given"], [false, true], prints("given")),
   args: subcommand(["call", "echo"], ["--args", `@${argumentsFile}`], [false, true], prints("given")),
   raw: subcommand(["call", "red"], ["--raw"], [false, true], prints("\u001b[31m")),
-  timeout: [["--timeout", "1"], ["waits", "failed"], (given) => hung(given.length > 0, given)]
+  timeout: [["--timeout", "1"], ["waits", "failed"], (given) => hung(given.length > 0, given)],
+  deadline: [["--deadline", "1"], ["waits", "failed"], (given) => hung(given.length > 0, given)]
 }
 
 /** Whether a call of a tool that hangs fails after a second of virtual time. */
