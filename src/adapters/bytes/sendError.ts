@@ -6,15 +6,13 @@ import { encodeUtf8 } from "../../domain/utf8.ts"
 import { RawBody } from "./RawBody.ts"
 
 /** True when the JSON text of a body has at most `maxBytes` bytes, and when it has none. */
-export const fitsBytes = (body: Body, maxBytes: number): boolean =>
-  body instanceof RawBody
-    ? body.byteLength() <= maxBytes
-    : Result.match(body.text(), {
-        onFailure: () => true,
-        // Encodes the text only when the cheap bounds do not decide.
-        onSuccess: (text) =>
-          text.length * 3 <= maxBytes || (text.length <= maxBytes && encodeUtf8(text).length <= maxBytes)
-      })
+export const fitsBytes = (body: Body, maxBytes: number): boolean => {
+  if (maxBytes === Number.POSITIVE_INFINITY) return true
+  if (body instanceof RawBody) return body.byteLength() <= maxBytes
+  const text = Result.getOrElse(body.text(), () => "")
+  // Encodes the text only when the cheap bounds do not decide.
+  return text.length * 3 <= maxBytes || (text.length <= maxBytes && encodeUtf8(text).length <= maxBytes)
+}
 
 /** The reason that a link cannot send a body, or `undefined` when it can. */
 export const sendError = (

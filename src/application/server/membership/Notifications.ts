@@ -94,12 +94,16 @@ export const makeNotifications = Effect.fnUntraced(function* (connections: Conne
 
   /** Notifies members of any node. Another node gets one message for all of its members. */
   const notifyMembers = (members: ReadonlyArray<Member>, notification: Notification): void => {
-    const { [nodeLink.node]: local = [], ...others } = Object.groupBy(members, ({ node }) => node)
-    for (const [node, recipients = []] of Object.entries(others)) notifyNode(node, recipients, notification)
-    notify(
-      local.map(({ sid }) => sid),
-      notification
-    )
+    const local: Array<string> = []
+    const remote: Array<Member> = []
+    for (const member of members) {
+      if (member.node === nodeLink.node) local.push(member.sid)
+      else remote.push(member)
+    }
+    for (const [node, recipients] of Map.groupBy(remote, (member) => member.node)) {
+      notifyNode(node, recipients, notification)
+    }
+    notify(local, notification)
   }
 
   return { flush, notify, notifyMembers }
