@@ -1,9 +1,11 @@
 import { Effect, Layer, Option, Record, Redacted, Result } from "effect"
+import { findCommandProblem } from "../../../adapters/mcp/client/stdio/serverProcess.ts"
 import { noHomeAdvice } from "../../../adapters/process/userFolders.ts"
 import * as VerelEngine from "../../../adapters/vrl/VerelEngine.ts"
 import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { VrlEngine } from "../../../application/ports/VrlEngine.ts"
 import { inputVariableName } from "../../../domain/config/inputValues.ts"
+import { decodeEndpoint } from "../../../domain/config/endpointParameters.ts"
 import { parsePlaceholder, findPlaceholders } from "../../../domain/config/placeholders.ts"
 import { type Setup, serversUsingInput, findVariable } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig, Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
@@ -83,6 +85,13 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
             ? `placeholder \${${text}}: ${noHomeAdvice()}`
             : `placeholder \${${text}} is not defined and stays unresolved`
       )
+    }
+    if (server.type === "stdio" && !server.disabled && findPlaceholders(server.parameters).length === 0) {
+      const problem = yield* Effect.flatMap(
+        Effect.fromResult(decodeEndpoint("stdio", server.parameters)),
+        (endpoint) => (endpoint.type === "stdio" ? findCommandProblem(endpoint) : Effect.undefined)
+      ).pipe(Effect.orElseSucceed(() => undefined))
+      if (problem !== undefined) addDiagnostic("warning", problem)
     }
     const url = String(server.parameters["url"])
     if (server.type !== "stdio" && findPlaceholders(url).length === 0 && !isHttpUrl(url)) {

@@ -60,18 +60,12 @@ const candidatesOf = (command: string, cwd: string, path: string): ReadonlyArray
     ? [resolve(cwd, command)]
     : path.split(delimiter).map((folder) => join(resolve(cwd, folder), command))
 
-/**
- * The reason why the shell could not start a command, from its exit code. A program that did start may exit with the same
- * codes: then there is no reason.
- */
-const commandProblem = (
-  exitCode: number,
-  { command, cwd, path }: { readonly command: string; readonly cwd: string | null; readonly path: string }
-): Effect.Effect<string | undefined> =>
+/** The reason why the command of a server cannot start here, `undefined` when it can. */
+export const findCommandProblem = ({ command, cwd, env }: Pick<StdioParameters, "command" | "cwd" | "env">) =>
   Effect.promise(async () => {
-    if (exitCode !== missingProgramCode && exitCode !== notExecutableCode) return undefined
+    const path = env?.["PATH"] ?? process.env["PATH"] ?? ""
     const found: Array<string> = []
-    for (const file of candidatesOf(command, cwd ?? process.cwd(), path)) {
+    for (const file of candidatesOf(command, cwd || process.cwd(), path)) {
       const info = await stat(file).catch(() => undefined)
       if (info === undefined) continue
       if (info.isDirectory()) found.push("is a folder")
@@ -80,6 +74,9 @@ const commandProblem = (
     }
     return `command "${command}" ${found[0] ?? "not found"}`
   })
+
+/** The exit codes of the shell for a command that it cannot start. A program that did start may exit with the same ones. */
+const unstartableCodes: ReadonlyArray<number> = [missingProgramCode, notExecutableCode]
 
 /** Starts the process of a server, or fails with the reason for its owner. */
 export const startProcess = Effect.fnUntraced(function* (parameters: StdioParameters) {
@@ -100,15 +97,14 @@ export const startProcess = Effect.fnUntraced(function* (parameters: StdioParame
 /** The error of a session whose process has exited, with the latest lines of its stderr. */
 export const exitError = Effect.fnUntraced(function* (
   exit: Exit.Exit<number, unknown>,
-  { command, cwd, env }: StdioParameters,
+  parameters: StdioParameters,
   lines: ReadonlyArray<string>
 ) {
   const lastLine = tellingLine(lines)
   if (Exit.isFailure(exit)) return sessionError("closed", "the process was killed", lastLine)
-  const problem = explainInstaller(command, lines)
+  const problem = explainInstaller(parameters.command, lines)
   if (problem !== undefined) return sessionError("closed", problem, lastLine)
-  const path = env?.["PATH"] ?? process.env["PATH"] ?? ""
-  const reason = yield* commandProblem(exit.value, { command, cwd: cwd === "" ? null : cwd, path })
+  const reason = unstartableCodes.includes(exit.value) ? yield* findCommandProblem(parameters) : undefined
   return reason === undefined
     ? sessionError("closed", `the process exited with code ${exit.value}`, lastLine)
     : sessionError("closed", reason)
