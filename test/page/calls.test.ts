@@ -43,7 +43,7 @@ describePages("office page", () => {
 
     it("follows a call from its start to its end", async () => {
       const { page, server } = await open(callsView)
-      await page.getByText("a2c agent --office team call echo message=hi").waitFor()
+      await page.getByText(`a2c agent ${server.connectionFlags} --office team call echo message=hi`).waitFor()
       server.send(makeBatch([{ _tag: "Call", call: makeCall() }]))
       await page.getByRole("option", { name: /^running echo/ }).waitFor()
       server.send(makeBatch([{ _tag: "Call", call: makeCall({ endedAt: startTime, outcome: "4004" }) }]))
@@ -106,13 +106,15 @@ describePages("office page", () => {
     })
 
     it("shows captured arguments and results, and the command of the call", async () => {
-      const { page } = await open(`${callsView}?call=call-1`, (server) => {
+      const { page, server } = await open(`${callsView}?call=call-1`, (server) => {
         withCalls(ended(1))(server)
         server.replies.GetCallBody = () => ({ params: '{"message":"it\'s"}', result: '{"content":[]}' })
       })
       await page.getByText('{"content":[]}').waitFor()
       await page
-        .getByText(`a2c agent --office team --protocol 0.2 call echo --computer desk '{"message":"it'\\''s"}'`)
+        .getByText(
+          `a2c agent ${server.connectionFlags} --office team --protocol 0.2 call echo --computer desk '{"message":"it'\\''s"}'`
+        )
         .waitFor()
     })
 
@@ -126,12 +128,13 @@ describePages("office page", () => {
     })
 
     it("copies the command", async () => {
-      const { page } = await open(`${callsView}?call=call-1`, withCalls(ended(1)))
+      const { page, server } = await open(`${callsView}?call=call-1`, withCalls(ended(1)))
       await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
       await page.getByRole("button", { name: "Copy the command" }).click()
       await page.getByText("copied", { exact: true }).waitFor()
       const copied: string = await page.evaluate("navigator.clipboard.readText()")
-      assert.include(copied, "a2c agent --office team --protocol 0.2 call echo --computer desk")
+      const flags = `${server.connectionFlags} --office team --protocol 0.2`
+      assert.include(copied, `a2c agent ${flags} call echo --computer desk`)
     })
 
     it("cancels a running call after a confirmation", async () => {

@@ -71,13 +71,13 @@ describePages("office page", () => {
     })
 
     it("names the command that starts an Agent for an office without one", async () => {
-      const { page } = await open(members, withSnapshot({ members: [makeMember()] }))
-      await page.getByText("a2c agent --office team tools").waitFor()
+      const { page, server } = await open(members, withSnapshot({ members: [makeMember()] }))
+      await page.getByText(`a2c agent ${server.connectionFlags} --office team tools`).waitFor()
     })
 
     it("names the command that starts a Computer for an empty office", async () => {
-      const { page } = await open("#/office/0.2/two%20words/members")
-      await page.getByText("a2c computer --office 'two words' --config mcp.json").waitFor()
+      const { page, server } = await open("#/office/0.2/two%20words/members")
+      await page.getByText(`a2c computer ${server.connectionFlags} --office 'two words' --config mcp.json`).waitFor()
     })
   })
 

@@ -62,8 +62,8 @@ describePages("office page", () => {
     })
 
     it("names the commands that start the first office", async () => {
-      const { page } = await open("#/offices", withSnapshot({ members: [] }))
-      await page.getByText("a2c computer --office team --config mcp.json").waitFor()
+      const { page, server } = await open("#/offices", withSnapshot({ members: [] }))
+      await page.getByText(`a2c computer ${server.connectionFlags} --office team --config mcp.json`).waitFor()
     })
 
     it("states how many members the Server left out", async () => {

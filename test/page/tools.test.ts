@@ -106,8 +106,8 @@ describePages("office page", () => {
     })
 
     it("names the command that starts a Computer while there are no tools", async () => {
-      const { page } = await open(tools)
-      await page.getByText("a2c computer --office team --config mcp.json").waitFor()
+      const { page, server } = await open(tools)
+      await page.getByText(`a2c computer ${server.connectionFlags} --office team --config mcp.json`).waitFor()
     })
 
     it("shows a thousand tools with a few elements", async () => {

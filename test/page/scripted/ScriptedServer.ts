@@ -73,8 +73,17 @@ export class ScriptedServer {
     return this
   }
 
+  get #origin(): string {
+    return `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`
+  }
+
   get url(): string {
-    return `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}/office`
+    return `${this.#origin}/office`
+  }
+
+  /** How commands on the page connect to this Server. */
+  get connectionFlags(): string {
+    return `--server ${this.#origin} --token-file FILE`
   }
 
   get openStreams(): number {

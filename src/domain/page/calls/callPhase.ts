@@ -63,17 +63,28 @@ const flagWords = (flag: string, value: string): ReadonlyArray<string> =>
   value.startsWith("-") ? [`${flag}=${value}`] : [flag, value]
 
 /**
- * Formats the command that makes a call again. Without `params` the arguments are missing: the Server did not capture
- * them.
+ * The flags by which a command connects to the Server of the page: its URL, unless that is the default, and a token where the page
+ * has a sign-in.
+ */
+export const connectionFlags = (url: string, requiresSignIn: boolean): ReadonlyArray<string> => [
+  ...(url === "http://127.0.0.1:7070" ? [] : ["--server", url]),
+  ...(requiresSignIn ? ["--token-file", "FILE"] : [])
+]
+
+/**
+ * Formats the command that makes a call again, with the flags of the connection. Without `params` the arguments are missing: the
+ * Server did not capture them.
  */
 export const copyAsCommand = (
   { computer, line, office, tool = "" }: Pick<PageCall, "computer" | "line" | "office" | "tool">,
+  connection: ReadonlyArray<string>,
   params?: JsonObject
 ): string => {
   const positional = [tool, ...(params === undefined ? [] : [escapeNonAscii(JSON.stringify(params))])]
   const words = [
     "a2c",
     "agent",
+    ...connection,
     ...flagWords("--office", office),
     ...flagWords("--protocol", line),
     "call",

@@ -20,6 +20,7 @@ import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { convertArguments, readArguments } from "../arguments/argumentSource.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
+import { defaultServerUrl } from "../flags/sharedFlags.ts"
 import { makeCallProgress } from "../output/callProgress.ts"
 import { formatColumns, formatFields } from "../output/format.ts"
 import { printLine, printProgress, printResult, printToolResult } from "../output/print.ts"
@@ -66,13 +67,17 @@ const findTool = Effect.fnUntraced(function* (search: ToolSearch) {
 
 const formatTool = (
   { computer, tool }: Effect.Success<ReturnType<typeof findTool>>,
-  { office }: OptionsOf<"tool">
+  { office, server, tokenFile }: OptionsOf<"tool">
 ): string => {
   const { description, meta, name, paramsSchema, returnSchema } = tool
   const title = stringOrEmpty(parseAnnotations(meta)?.["title"])
   const parameters = describeParameters(paramsSchema)
   const results = returnSchema === null ? [] : describeParameters(returnSchema)
-  const example = ["a2c", "agent", "--office", office, "call", name, ...exampleArguments(paramsSchema)]
+  const connection = [
+    ...(server === defaultServerUrl ? [] : ["--server", server]),
+    ...(tokenFile === undefined ? [] : ["--token-file", tokenFile])
+  ]
+  const example = ["a2c", "agent", ...connection, "--office", office, "call", name, ...exampleArguments(paramsSchema)]
   return [
     formatFields([["name", name], ["computer", computer], ...(title === "" ? [] : [["title", title]])]),
     ...(description === "" ? [] : [description.trim()]),

@@ -1,5 +1,7 @@
 import { computed, signal } from "@preact/signals"
 import { useEffect, useState } from "preact/hooks"
+import { connectionFlags } from "../../../domain/page/calls/callPhase.ts"
+import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
 import { findOpenApprovals } from "../../../domain/page/calls/openApprovals.ts"
 import type { PageSession } from "../../../domain/page/PageCommand.ts"
 import { applyMessage, initialState, type PageState, partKey } from "../../../domain/page/PageState.ts"
@@ -14,6 +16,16 @@ export type ConnectionState = "Connecting" | "SignIn" | "Connected" | "Reconnect
 export const connection = signal<ConnectionState>("Connecting")
 export const session = signal<PageSession | undefined>(undefined)
 export const pageState = signal<PageState>(initialState)
+
+/** The command of a member that connects as this page does. The Server of the page of an Agent is not known. */
+export const connectionWords = (): ReadonlyArray<string> => {
+  const { office, requiresSignIn = false } = session.value ?? {}
+  const path = location.pathname.replace(/\/office(?:\/(?:index\.html)?)?$/, "")
+  return office === undefined ? connectionFlags(location.origin + (path && `${path}/smcp`), requiresSignIn) : []
+}
+
+export const memberCommand = (role: "agent" | "computer", office: string, rest: string): string =>
+  `${["a2c", role, ...connectionWords(), "--office", office].map(quoteForShell).join(" ")} ${rest}`
 
 /** An office as it is now. */
 export const currentOffice = (address: OfficeAddress) => findPageOffice(pageState.value, address)

@@ -1,14 +1,12 @@
 import type { ComponentChildren, JSX } from "preact"
 import type { PageError } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
-import { currentOffice } from "../connection/store.ts"
+import { currentOffice, memberCommand } from "../connection/store.ts"
 import type { Fetched } from "../connection/api.ts"
 import { Name } from "./Text.tsx"
-import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
 
 /** The command that starts a Computer in an office. */
-export const exampleCommand = (office: string): string =>
-  `a2c computer --office ${quoteForShell(office)} --config mcp.json`
+export const exampleCommand = (office: string): string => memberCommand("computer", office, "--config mcp.json")
 
 /** Explains an empty view, with the command of the next step. */
 export const Empty = ({ children, command }: { readonly children: ComponentChildren; readonly command?: string }) => (

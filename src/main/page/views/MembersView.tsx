@@ -1,11 +1,10 @@
 import type { JSX } from "preact"
-import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
 import { formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
 import type { InspectedServer, Inspection, InspectedFault, InspectedPart } from "../../../domain/page/Inspection.ts"
 import type { PageMember } from "../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../domain/page/PageState.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
-import { currentOffice, pageState, session, useServerTime } from "../connection/store.ts"
+import { currentOffice, memberCommand, pageState, session, useServerTime } from "../connection/store.ts"
 import { exampleCommand, Empty, ComputerCards } from "../parts/missing.tsx"
 import { type Column, countColumn, Facts, stateColumn, Table } from "../parts/Table.tsx"
 import { LongText, Name, formatDateTime, formatClock } from "../parts/Text.tsx"
@@ -98,8 +97,7 @@ export const MembersView = ({ address }: OfficeRoute) => {
     <>
       {agents.length === 0 && (
         <p class="note">
-          The office has no Agent. <code>{`a2c agent --office ${quoteForShell(address.office)} tools`}</code> joins as
-          one.
+          The office has no Agent. <code>{memberCommand("agent", address.office, "tools")}</code> joins as one.
         </p>
       )}
       {members.map((member) => (

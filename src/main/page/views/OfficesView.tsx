@@ -4,9 +4,9 @@ import { listOffices, type OfficeSummary } from "../../../domain/page/offices.ts
 import type { PageMember, PageNode } from "../../../domain/page/PageEvent.ts"
 import { officeKey, type Rejection } from "../../../domain/page/PageState.ts"
 import { officeHash } from "../../../domain/page/route.ts"
-import { openApprovals, pageState, session, useServerTime } from "../connection/store.ts"
+import { memberCommand, openApprovals, pageState, session, useServerTime } from "../connection/store.ts"
 import { CommandButton } from "../parts/CommandButton.tsx"
-import { Empty } from "../parts/missing.tsx"
+import { Empty, exampleCommand } from "../parts/missing.tsx"
 import { Sparkline, type Column, countColumn, stateColumn, Table } from "../parts/Table.tsx"
 import { LongText, Name, formatClock, formatDateTime } from "../parts/Text.tsx"
 import { useSetting } from "../connection/storage.ts"
@@ -227,7 +227,7 @@ export const OfficesView = () => {
       <Introduction />
       <Totals offices={offices} nodes={nodes} />
       {offices.length === 0 ? (
-        <Empty command={"a2c computer --office team --config mcp.json\na2c agent --office team tools"}>
+        <Empty command={`${exampleCommand("team")}\n${memberCommand("agent", "team", "tools")}`}>
           No member has joined an office. An office exists while it has members. Start a Computer, then an Agent:
         </Empty>
       ) : (

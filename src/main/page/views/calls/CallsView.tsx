@@ -9,14 +9,20 @@ import {
   phaseOf,
   copyAsCommand
 } from "../../../../domain/page/calls/callPhase.ts"
-import { quoteForShell } from "../../../../domain/text/quoteForShell.ts"
 import { callsOfOffice, latencyOf } from "../../../../domain/page/calls/officeCalls.ts"
 import { formatDuration, formatNumberOf } from "../../../../domain/text/format.ts"
 import { findPageOffice } from "../../../../domain/page/offices.ts"
 import type { PageCall } from "../../../../domain/page/PageEvent.ts"
 import type { PageState, TrackedCall } from "../../../../domain/page/PageState.ts"
 import type { OfficeRoute } from "../../../../domain/page/route.ts"
-import { pageState, replaceParameters, session, useServerTime } from "../../connection/store.ts"
+import {
+  connectionWords,
+  memberCommand,
+  pageState,
+  replaceParameters,
+  session,
+  useServerTime
+} from "../../connection/store.ts"
 import { Empty, ErrorText } from "../../parts/missing.tsx"
 import { LongText, Name, formatClock, formatDateTime } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
@@ -111,7 +117,7 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
         </button>
       </div>
       {calls.length === 0 ? (
-        <Empty command={`a2c agent --office ${quoteForShell(address.office)} call echo message=hi`}>
+        <Empty command={memberCommand("agent", address.office, "call echo message=hi")}>
           No call was made since this page was opened. Calls of the Agent appear here:
         </Empty>
       ) : (
@@ -164,7 +170,7 @@ const factsOf = ({ call, phases }: TrackedCall, now: number) =>
 
 const AsCommand = ({ call, params }: Pick<CallAppProps, "call" | "params">) => {
   if (call.tool === undefined) return null
-  const command = copyAsCommand({ ...call, tool: call.tool }, params)
+  const command = copyAsCommand({ ...call, tool: call.tool }, connectionWords(), params)
   return (
     <>
       <h3>As a command</h3>

@@ -12,7 +12,7 @@ import {
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import type { OfficeRoute } from "../../../../domain/page/route.ts"
-import { currentOffice, replaceParameters, session } from "../../connection/store.ts"
+import { connectionWords, currentOffice, replaceParameters, session } from "../../connection/store.ts"
 import { readInput, writeInput } from "../../connection/storage.ts"
 import { SchemaForm } from "../../parts/FormFields.tsx"
 import { CopyButton, Select } from "../../parts/controls.tsx"
@@ -152,7 +152,9 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
               Cancel
             </button>
           )}
-          {params !== undefined && <CopyButton label="Copy as a command" text={copyAsCommand(target, params)} />}
+          {params !== undefined && (
+            <CopyButton label="Copy as a command" text={copyAsCommand(target, connectionWords(), params)} />
+          )}
         </div>
         {!isOfAgent && (approvals || operatorCalls) && (
           <ExplainCall command={params && { ...target, params }} agents={agents.map(({ name }) => name)} />
