@@ -55,7 +55,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "prompts.ts": ["everything has 4 prompts", "What's weather in Paris?", '"values":["Engineering"]'],
   "startedCall.ts": ["working at desk", "# Research Report: tea"],
   "pageAgent.ts": ["desk", "entities"],
-  "promiseAgent.ts": ["entities", "ambiguous_tool", "Computers: desk"],
+  "promiseAgent.ts": ["entities", "unknown_tool", "Computers: desk"],
   "protocolLines.ts": ["thinker", "0.4.0"],
   "quickStart.ts": ["The sum of 2 and 3 is 5."],
   "virtualTime.ts": ["rested after 30 minutes", "cancelled after 10 minutes"],

@@ -96,7 +96,7 @@ describe("a2c computer", () => {
     Effect.gen(function* () {
       const file = yield* temporaryFile(
         "mcp.json",
-        '{"servers": {"s": {"type": "stdio", "server_parameters": {"command": "x"}, "vrl": ".a = "}}}'
+        '{"servers": {"s": {"type": "stdio", "server_parameters": {"command": "node"}, "vrl": ".a = "}}}'
       )
       const { code, stderr, stdout } = yield* computer("check", "--json", file)
       const report = JSON.parse(stdout) as {
