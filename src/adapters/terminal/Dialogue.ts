@@ -81,7 +81,6 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
           if (isClosed) return
           isClosed = true
           printAboveQuestion = undefined
-          statusLine.release()
           // Closes the reader first, since the next question may open at once.
           reader.close()
           resume(Effect.succeed(entry))
@@ -96,7 +95,6 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
           else reader.prompt(true)
         }
         let shown = contextLines()
-        statusLine.hold()
         printAboveQuestion = (lines) => {
           const rows = hidden ? 0 : reader.getCursorPos().rows
           clearRowsAbove(output, rows + shown.length)
@@ -118,17 +116,20 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
       }
     })
 
-    const readLine = Effect.fnUntraced(function* (options: LineOptions) {
-      const contextLines = makeContextLines(options.context, output)
-      statusLine.hold()
-      yield* write(joinLines(contextLines()))
-      const early = options.discardTypeahead === true ? yield* discardTypedAhead(contextLines) : Option.none()
-      const entry = Option.isSome(early) ? early.value : yield* readEntry(options, contextLines)
-      // The terminal has echoed the line break of a visible line.
-      if (entry._tag !== "Line" || options.hidden === true) yield* write("\n")
-      if (entry._tag === "Interrupted") yield* onInterrupt
-      return entry._tag === "Line" ? Option.some(entry.text) : Option.none()
-    })
+    const readLine = Effect.fnUntraced(
+      function* (options: LineOptions) {
+        const contextLines = makeContextLines(options.context, output)
+        statusLine.hold()
+        yield* write(joinLines(contextLines()))
+        const early = options.discardTypeahead === true ? yield* discardTypedAhead(contextLines) : Option.none()
+        const entry = Option.isSome(early) ? early.value : yield* readEntry(options, contextLines)
+        // The terminal has echoed the line break of a visible line.
+        if (entry._tag !== "Line" || options.hidden === true) yield* write("\n")
+        if (entry._tag === "Interrupted") yield* onInterrupt
+        return entry._tag === "Line" ? Option.some(entry.text) : Option.none()
+      },
+      Effect.ensuring(Effect.sync(statusLine.release))
+    )
 
     const printAbove: Dialogue["printAbove"] = (lines) => {
       if (printAboveQuestion !== undefined) return printAboveQuestion(lines)

@@ -131,6 +131,7 @@ class TerminalLines {
   #completeRead(line: TerminalLine): void {
     const waiting = this.#pendingRead
     this.#pendingRead = undefined
+    statusLine.release()
     if (this.isTerminal) this.#lines.setPrompt("")
     if (this.#isHidden) {
       this.#isHidden = false
@@ -210,6 +211,7 @@ class TerminalLines {
 
   #showPrompt({ contextLines, text }: PendingRead, hidden: boolean): void {
     const { output } = this.#streams
+    statusLine.hold()
     this.#shownContext = contextLines()
     output.write(joinLines(this.#shownContext))
     this.#lines.setPrompt(hidden ? "" : text)
@@ -221,6 +223,7 @@ class TerminalLines {
   #abandonRead(read: PendingRead): void {
     if (this.#pendingRead !== read) return
     this.#pendingRead = undefined
+    statusLine.release()
     if (!this.isTerminal) return
     // A secret that is typed in part must not appear in the next line.
     if (read.isQuestion) this.#eraseLine()

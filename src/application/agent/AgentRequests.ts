@@ -1,5 +1,5 @@
-import type { FailingServer } from "../../domain/model/CallStatus.ts"
 import { Duration, Effect } from "effect"
+import type { FailingServer } from "../../domain/model/CallStatus.ts"
 import { chunkSizeFor } from "../../domain/blobs/chunks.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { JsonObject } from "../../domain/json.ts"

@@ -53,8 +53,8 @@ export const repairWireTool = (tool: unknown): unknown => {
 }
 
 /**
- * `startingServers`, `restartingServers`, `failingServers` and `features` are not part of the protocol: MCP servers whose tools are not in the
- * list now, and what the Computer knows, for an Agent that asks.
+ * `startingServers`, `restartingServers`, `failingServers` and `features` are not part of the protocol: MCP servers whose tools
+ * are not in the list now, and what the Computer knows, for an Agent that asks.
  */
 export const makeGetToolsRet = <W>(tool: Schema.Codec<Tool, W>) =>
   wireStruct(

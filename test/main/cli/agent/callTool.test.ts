@@ -60,7 +60,10 @@ describe("a2c agent", () => {
       const shown = yield* agent("tool", "get-sum")
       assert.match(shown.stdout, /^name +get-sum\ncomputer +desk\n/)
       assert.match(shown.stdout, /^PARAMETER +TYPE +REQUIRED +DEFAULT +DESCRIPTION\na +number +yes +First number$/m)
-      assert.match(shown.stdout, /^example:\n {2}a2c agent --server http:\/\/127\.0\.0\.1:\d+ --office o call get-sum a=1 b=1\n$/m)
+      assert.match(
+        shown.stdout,
+        /^example:\n {2}a2c agent --server http:\/\/127\.0\.0\.1:\d+ --office o call get-sum a=1 b=1\n$/m
+      )
       const json = yield* agent("--json", "tool", "get-sum")
       assert.deepInclude(JSON.parse(json.stdout), { computer: "desk", name: "get-sum" })
     })

@@ -4,7 +4,7 @@ import { Effect, Exit } from "effect"
 import { ChildProcess } from "effect/process"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
-import { explainInstaller, tellingLine } from "../../../../domain/mcpServers/installerProblem.ts"
+import { explainInstaller, isInstaller, tellingLine } from "../../../../domain/mcpServers/installerProblem.ts"
 import { missingProgramCode, spawnGuarded } from "../../../process/spawnGuarded.ts"
 import { sessionError } from "../../../../application/ports/McpSession.ts"
 import { inheritedVariables } from "./inheritedVariables.ts"
@@ -12,14 +12,17 @@ import { inheritedVariables } from "./inheritedVariables.ts"
 export const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
 
 /** npm would wait for minutes in silence before it tells that a registry cannot be reached. The Computer starts it again. */
-const installerDefaults = { npm_config_fetch_retries: "0" }
+const retries = "npm_config_fetch_retries"
 
-const makeCommand = ({ args, command, cwd, env, inherit }: StdioParameters, environment: NodeJS.ProcessEnv) =>
-  ChildProcess.make(command, args, {
+const makeCommand = ({ args, command, cwd, env, inherit }: StdioParameters, environment: NodeJS.ProcessEnv) => {
+  const variables = { ...inheritedVariables(environment, inherit), ...env }
+  const hasRetries = Object.keys(variables).some((name) => name.toLowerCase() === retries)
+  return ChildProcess.make(command, args, {
     ...(cwd !== null && cwd !== "" && { cwd }),
-    env: { ...installerDefaults, ...inheritedVariables(environment, inherit), ...env },
+    env: isInstaller(command) && !hasRetries ? { ...variables, [retries]: "0" } : variables,
     forceKillAfter: shutdownTimeouts.afterTerminate
   })
+}
 
 /** The exit code of the shell for a program that exists and cannot be started. */
 const notExecutableCode = 126

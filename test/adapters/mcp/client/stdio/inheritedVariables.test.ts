@@ -13,7 +13,10 @@ describe("an MCP server", () => {
     ],
     ["proxies, in either case", ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "NODE_USE_ENV_PROXY"]],
     ["certificates", ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"]],
-    ["settings of installers", ["npm_config_registry", "NPM_CONFIG_CAFILE", "PIP_INDEX_URL", "UV_DEFAULT_INDEX"]]
+    [
+      "settings of installers",
+      ["npm_config_registry", "NPM_CONFIG_CAFILE", "npm_config_@team:registry", "PIP_INDEX_URL", "UV_DEFAULT_INDEX"]
+    ]
   ] as const) {
     it(`inherits ${what}`, () => {
       assert.deepStrictEqual(namesOf(names), names)
@@ -21,7 +24,14 @@ describe("an MCP server", () => {
   }
 
   it("inherits no secrets and nothing else", () => {
-    const names = ["GITHUB_TOKEN", "A2C_TOKEN", "AWS_PROFILE", "PATHS", "npm_config__authToken", "UV_PUBLISH_PASSWORD"]
+    const names = [
+      "GITHUB_TOKEN",
+      "A2C_TOKEN",
+      "AWS_PROFILE",
+      "PATHS",
+      "npm_config__authToken",
+      "UV_PUBLISH_PASSWORD"
+    ].concat("npm_config_package", "npm_config_call")
     assert.deepStrictEqual(namesOf(names), [])
   })
 
