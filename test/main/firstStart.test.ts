@@ -97,6 +97,10 @@ const callThrough = Effect.fnUntraced(function* (proxy: number, variables: { rea
     HTTPS_PROXY: `http://127.0.0.1:${proxy}`,
     npm_config_registry: "https://localhost/",
     npm_config_cache: yield* temporaryFolder,
+    // The settings of this machine, which npm hands on to the tests, may name certificates instead of the variable.
+    npm_config_cafile: "",
+    npm_config_globalconfig: yield* temporaryFile("npmrc", ""),
+    npm_config_userconfig: yield* temporaryFile("npmrc", ""),
     ...variables
   }
   const place = ["--server", url, "--office", "o"]

@@ -1,8 +1,11 @@
-/** Programs that load the package of a server before they start it, and the variable with the certificates that they trust. */
-const certificateVariables: ReadonlyMap<string, string> = new Map([
-  ["npm", "NODE_EXTRA_CA_CERTS"],
-  ["npx", "NODE_EXTRA_CA_CERTS"],
-  ["pnpm", "NODE_EXTRA_CA_CERTS"],
+/** With `cafile`, npm ignores the variable. */
+const npmCertificates = "NODE_EXTRA_CA_CERTS, or cafile of npm where that is set,"
+
+/** Programs that load the package of a server before they start it, and the settings of the certificates that they trust. */
+const certificateSettings: ReadonlyMap<string, string> = new Map([
+  ["npm", npmCertificates],
+  ["npx", npmCertificates],
+  ["pnpm", npmCertificates],
   ["uv", "SSL_CERT_FILE"],
   ["uvx", "SSL_CERT_FILE"]
 ])
@@ -10,7 +13,7 @@ const certificateVariables: ReadonlyMap<string, string> = new Map([
 const programOf = (command: string): string => command.replace(/^.*[\\/]/s, "").replace(/\.(?:cmd|exe)$/i, "")
 
 /** True for a program that may load a package before it starts a server. */
-export const isInstaller = (command: string): boolean => certificateVariables.has(programOf(command))
+export const isInstaller = (command: string): boolean => certificateSettings.has(programOf(command))
 
 /** What the errors of npm (by their codes) and of uv (by their words) mean. */
 const problems: ReadonlyArray<readonly [pattern: RegExp, toReason: (certificates: string) => string]> = [
@@ -36,7 +39,7 @@ const problems: ReadonlyArray<readonly [pattern: RegExp, toReason: (certificates
  */
 export const explainInstaller = (command: string, lines: ReadonlyArray<string>): string | undefined => {
   const program = programOf(command)
-  const certificates = certificateVariables.get(program)
+  const certificates = certificateSettings.get(program)
   if (certificates === undefined) return undefined
   for (const [pattern, toReason] of problems) {
     const match = lines.map((line) => pattern.exec(line)).find((found) => found !== null)

@@ -11,17 +11,17 @@ describe("explainInstaller", () => {
     [
       "npx",
       ["npm error code SELF_SIGNED_CERT_IN_CHAIN", "npm error errno SELF_SIGNED_CERT_IN_CHAIN"],
-      `npx cannot load the package (SELF_SIGNED_CERT_IN_CHAIN): ${certificate("NODE_EXTRA_CA_CERTS")}`
+      `npx cannot load the package (SELF_SIGNED_CERT_IN_CHAIN): ${certificate("NODE_EXTRA_CA_CERTS, or cafile of npm where that is set,")}`
     ],
     [
       "/usr/bin/npx",
       ["npm ERR! code UNABLE_TO_VERIFY_LEAF_SIGNATURE"],
-      `npx cannot load the package (UNABLE_TO_VERIFY_LEAF_SIGNATURE): ${certificate("NODE_EXTRA_CA_CERTS")}`
+      `npx cannot load the package (UNABLE_TO_VERIFY_LEAF_SIGNATURE): ${certificate("NODE_EXTRA_CA_CERTS, or cafile of npm where that is set,")}`
     ],
     [
       "C:\\node\\npx.cmd",
       ["npm error code CERT_HAS_EXPIRED"],
-      `npx cannot load the package (CERT_HAS_EXPIRED): ${certificate("NODE_EXTRA_CA_CERTS")}`
+      `npx cannot load the package (CERT_HAS_EXPIRED): ${certificate("NODE_EXTRA_CA_CERTS, or cafile of npm where that is set,")}`
     ],
     [
       "npx",
