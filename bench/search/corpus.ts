@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { exposeTools, type OfficeToolsOptions } from "../../src/application/bridge/exposeTools.ts"
 import { describeTools, searchTools } from "../../src/application/bridge/officeTools.ts"
-import type { OfficeView } from "../../src/application/agent/OfficeView.ts"
+import { type OfficeView, unknownComputer } from "../../src/application/agent/OfficeView.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { Tool } from "../../src/domain/model/Tool.ts"
 
@@ -55,13 +55,10 @@ const view: OfficeView = {
     computers.map((computer, at) => [
       computer,
       {
+        ...unknownComputer,
         tools: sources
           .filter((_, index) => index % computers.length === at)
           .flatMap(({ server, tools }) => tools.map((tool) => toTool(server, tool))),
-        servers: undefined,
-        startingServers: [],
-        restartingServers: [],
-        failingServers: [],
         desktop: [],
         documents: [],
         skills: []

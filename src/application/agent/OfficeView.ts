@@ -39,7 +39,8 @@ export interface OfficeView {
   readonly computers: ReadonlyMap<string, ComputerView>
 }
 
-const unknownComputer: ComputerView = {
+/** A Computer of which nothing was fetched. */
+export const unknownComputer: ComputerView = {
   tools: undefined,
   startingServers: [],
   restartingServers: [],

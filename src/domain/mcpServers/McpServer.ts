@@ -38,8 +38,16 @@ export interface SessionFailure {
  */
 export type McpServer<O extends McpOffer> = { readonly run: number } & (
   | { readonly _tag: "Stopped"; readonly reason: "disabled" | "stopped_by_user" }
-  /** A session starts, or a lazy server is listed. `attempt` counts from 1 and restarts after a stable session. */
-  | { readonly _tag: "Starting"; readonly attempt: number; readonly last?: LastOffer }
+  /**
+   * A session starts, or a lazy server is listed. `attempt` counts from 1 and restarts after a stable session. `failure` ended the
+   * attempt before.
+   */
+  | {
+      readonly _tag: "Starting"
+      readonly attempt: number
+      readonly failure?: SessionFailure
+      readonly last?: LastOffer
+    }
   /** The server runs; `problems` that do not end the session are by their source. */
   | {
       readonly _tag: "Running"
@@ -147,16 +155,16 @@ export const lastOfferOf = <O extends McpOffer>(server: McpServer<O>): LastOffer
   return "last" in server ? server.last : undefined
 }
 
-const startingOf = <O extends McpOffer>(run: number, attempt: number, last?: LastOffer): State<O, "Starting"> => ({
+const startingOf = <O extends McpOffer>(run: number, last?: LastOffer): State<O, "Starting"> => ({
   _tag: "Starting",
   run,
-  attempt,
+  attempt: 1,
   ...definedOnly({ last })
 })
 
 /** A server of the configuration, whose run has not begun. */
 export const initialServer = (run: number, disabled: boolean): McpServer<never> =>
-  disabled ? { _tag: "Stopped", run, reason: "disabled" } : startingOf(run, 1)
+  disabled ? { _tag: "Stopped", run, reason: "disabled" } : startingOf(run)
 
 const reconfigured = <O extends McpOffer>(server: McpServer<O>, config: ServerConfig): McpServer<O> => {
   if ("offer" in server) return { ...server, offer: { ...server.offer, config } }
@@ -168,7 +176,7 @@ const onOwnerEvent = <O extends McpOffer>(server: McpServer<O>, event: OwnerEven
     case "Start":
       return "offer" in server || server._tag === "Starting"
         ? [server, []]
-        : [startingOf(event.run, 1, lastOfferOf(server)), [open]]
+        : [startingOf(event.run, lastOfferOf(server)), [open]]
     case "Stop":
       return [{ _tag: "Stopped", run: server.run, reason: "stopped_by_user" }, [close]]
     case "Reload":
@@ -262,8 +270,11 @@ const onRunEvent = <O extends McpOffer>(server: McpServer<O>, event: RunEvent<O>
       const retryAt = at + backoffMillis(requestBackoff, failures, jitter)
       return [{ ...server, _tag: "Idle", failure, failures, retryAt }, [{ _tag: "LogStartsOnRequest", failure }]]
     }
-    case "BackingOff":
-      return event._tag === "RetryDue" ? [startingOf(run, server.attempt, server.last), [open]] : [server, []]
+    case "BackingOff": {
+      if (event._tag !== "RetryDue") return [server, []]
+      const { retryAt: _, ...rest } = server
+      return [{ ...rest, _tag: "Starting" }, [open]]
+    }
     case "Stopped":
     case "Failed":
       return [server, []]

@@ -7,6 +7,7 @@ import type { ProgressReport } from "../../application/computer/ComputerSettings
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
+import { wrapText } from "../cli/output/columns.ts"
 import { formatToolResult } from "../cli/output/format.ts"
 import { print } from "../cli/output/print.ts"
 import { failCommand } from "../CommandFailed.ts"
@@ -19,10 +20,6 @@ import { formatQuantity } from "../../application/shared/formatQuantity.ts"
 import { runPageDemo } from "./runPageDemo.ts"
 
 const office = "demo"
-
-/** Wraps a long line between words. */
-const wrap = (text: string, width = 96): string =>
-  text.replaceAll(new RegExp(`(.{1,${width}})(?: |$)`, "g"), "$1\n").trimEnd()
 
 const seconds = (millis: number): string => `${(millis / 1000).toFixed(2)} s`
 
@@ -84,7 +81,7 @@ const openOffice = Effect.fnUntraced(function* (onProgress: (report: ProgressRep
   yield* agent.settled
   const { computers } = yield* agent.view
   for (const [name, { tools = [] }] of computers) {
-    yield* printIndented(wrap(`${name}: ${tools.map((tool) => tool.name).join(", ")}`))
+    yield* printIndented(wrapText(`${name}: ${tools.map((tool) => tool.name).join(", ")}`, 96).join("\n"))
   }
   return { desk, lab, agent }
 })

@@ -7,7 +7,8 @@ import {
   initialView,
   type OfficeView,
   ownerIn,
-  searchTool
+  searchTool,
+  unknownComputer
 } from "../../../src/application/agent/OfficeView.ts"
 import type { CallStatus } from "../../../src/domain/model/CallStatus.ts"
 import type { Tool } from "../../../src/domain/model/Tool.ts"
@@ -29,16 +30,7 @@ describe("OfficeView", () => {
   it("forgets the parts of a Computer that enters again", () => {
     const known = applyUpdate(start, "c", { desktop: ["w"], tools: [] })
     const again = applyNotice(known, { _tag: "Entered", membership: membership("computer", "c") })
-    assert.deepStrictEqual(again.computers.get("c"), {
-      tools: undefined,
-      startingServers: [],
-      restartingServers: [],
-      failingServers: [],
-      servers: undefined,
-      desktop: undefined,
-      documents: undefined,
-      skills: undefined
-    })
+    assert.deepStrictEqual(again.computers.get("c"), unknownComputer)
     assert.strictEqual(again.members.length, 2)
   })
 
@@ -107,6 +99,16 @@ describe("search for the Computer of a tool", () => {
       const { searching } = yield* search(applyUpdate(knownView([], []), "c", { restartingServers: ["s"] }))
       const { message } = Result.getOrThrow(Result.flip(yield* Fiber.join(searching)))
       const hint = "; MCP servers that are restarting, try again: s"
+      assert.strictEqual(message, `No Computer of this office has a tool "t"${hint}`)
+    })
+  )
+
+  it.effect("names the servers that do not start, and why, when no Computer has the tool", () =>
+    Effect.gen(function* () {
+      const failingServers = [{ name: "s", reason: 'command "x" not found' }]
+      const { searching } = yield* search(applyUpdate(knownView([], []), "c", { failingServers }))
+      const { message } = Result.getOrThrow(Result.flip(yield* Fiber.join(searching)))
+      const hint = '. The MCP server s does not start: command "x" not found'
       assert.strictEqual(message, `No Computer of this office has a tool "t"${hint}`)
     })
   )

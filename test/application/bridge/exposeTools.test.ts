@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { OfficeView } from "../../../src/application/agent/OfficeView.ts"
+import { type OfficeView, unknownComputer } from "../../../src/application/agent/OfficeView.ts"
 import { exposeTools } from "../../../src/application/bridge/exposeTools.ts"
 import type { Tool } from "../../../src/domain/model/Tool.ts"
 
@@ -16,11 +16,8 @@ const viewOf = (tools: ReadonlyArray<Tool> | undefined): OfficeView => ({
     [
       "desk",
       {
+        ...unknownComputer,
         tools,
-        servers: undefined,
-        startingServers: [],
-        restartingServers: [],
-        failingServers: [],
         desktop: [],
         documents: [],
         skills: []

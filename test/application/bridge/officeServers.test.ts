@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { unknownComputer } from "../../../src/application/agent/OfficeView.ts"
 import { Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
@@ -201,7 +202,7 @@ describe("OfficeMcpSession with MCP servers", () => {
     const implementation = { name: "s", version: "1" }
     const servers = Array.from({ length: 9 }, (_, index) => ({ ...server, id: `s${index}`, implementation }))
     const parts = { tools: [], desktop: [], documents: [], skills: [] }
-    const computer = { servers, startingServers: [], restartingServers: [], failingServers: [], ...parts }
+    const computer = { ...unknownComputer, servers, ...parts }
     const view = { members: [], computers: new Map([["desk", computer]]) }
     assert.lengthOf(combineInstructions("own", view), 16_000)
   })

@@ -3,7 +3,7 @@ import { Effect, Fiber, Latch, Logger, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, type AgentShape } from "../../../src/application/agent/Agent.ts"
 import { Disconnected } from "../../../src/application/agent/AgentErrors.ts"
-import type { ComputerView, OfficeView } from "../../../src/application/agent/OfficeView.ts"
+import { type ComputerView, type OfficeView, unknownComputer } from "../../../src/application/agent/OfficeView.ts"
 import { TaskLost, type ToolTask } from "../../../src/application/agent/tasks/toolTasks.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../../src/application/bridge/OfficeMcpSession.ts"
 import type { CallHooks } from "../../../src/application/bridge/callHooks.ts"
@@ -30,10 +30,8 @@ const server = {
   completions: true
 }
 const desk: ComputerView = {
+  ...unknownComputer,
   tools: [echo],
-  startingServers: [],
-  restartingServers: [],
-  failingServers: [],
   servers: [server],
   desktop: ["window://app/notes\n\nhello"],
   documents: undefined,

@@ -169,7 +169,7 @@ const table: { readonly [state: string]: { readonly [event: string]: Row } } = {
   backingOff: {
     start: [startedAgain, [open]],
     reconfigure: [{ ...backingOff, last: { ...last, config: otherConfig } }, []],
-    retryDue: [{ ...starting, attempt: 4 }, [open]]
+    retryDue: [{ ...starting, attempt: 4, failure: gone }, [open]]
   },
   failed: { start: [started, [open]] }
 }
@@ -223,7 +223,12 @@ describe("life of an MCP server", () => {
     const never: Server = { _tag: "Starting", run, attempt: 1 }
     const [next] = transition(never, { _tag: "StartFailed", failure: gone, ...end })
     assert.deepStrictEqual(next, { _tag: "BackingOff", run, attempt: 2, retryAt: 2000, failure: gone })
-    assert.deepStrictEqual(transition(next, { _tag: "RetryDue", run })[0], { _tag: "Starting", run, attempt: 2 })
+    assert.deepStrictEqual(transition(next, { _tag: "RetryDue", run })[0], {
+      _tag: "Starting",
+      run,
+      attempt: 2,
+      failure: gone
+    })
     assert.isUndefined(lastOfferOf(next))
   })
 

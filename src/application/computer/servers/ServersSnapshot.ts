@@ -60,8 +60,8 @@ type ServerFailure = Readonly<ReturnType<typeof failureOf>>
 export type ServerState =
   /** Disabled in the configuration, or stopped by the user. */
   | { readonly _tag: "Stopped"; readonly reason: "disabled" | "stopped_by_user" }
-  /** `attempt` counts from 1 and restarts after a stable session. */
-  | { readonly _tag: "Starting"; readonly attempt: number; readonly last?: LastOffer }
+  /** `attempt` counts from 1 and restarts after a stable session; `failure` tells why the attempt before ended. */
+  | { readonly _tag: "Starting"; readonly attempt: number; readonly failure?: ServerFailure; readonly last?: LastOffer }
   | ({ readonly _tag: "Ready" } & OfferedServer)
   /** The server is running with reduced function. */
   | ({ readonly _tag: "Degraded"; readonly reason: string } & OfferedServer)
@@ -88,8 +88,11 @@ export const isOffered = (state: ServerState | undefined): state is Extract<Serv
 export const toServerState = ({ run: _, ...server }: McpServer<OfferedServer>): ServerState => {
   switch (server._tag) {
     case "Stopped":
-    case "Starting":
       return server
+    case "Starting": {
+      const { failure, ...state } = server
+      return { ...state, ...definedOnly({ failure: failure && failureOf(failure) }) }
+    }
     case "Running":
       return server.problems.size === 0
         ? { _tag: "Ready", ...server.offer }
@@ -124,11 +127,9 @@ const restartingServers = (states: ServerStates): ReadonlyArray<RestartingServer
 /** The servers that do not start, of which the office has seen nothing. */
 const failingServers = (states: ServerStates): ReadonlyArray<FailingServer> =>
   [...states].flatMap(([name, state]) => {
-    if ("last" in state && state.last !== undefined) return []
-    if (state._tag === "Starting" && state.attempt > 1) {
-      return [{ name, reason: "it ended at its start, and starts again" }]
-    }
-    return "publicReason" in state ? [{ name, reason: state.publicReason }] : []
+    if (isOffered(state) || ("last" in state && state.last !== undefined)) return []
+    const { publicReason: reason } = "failure" in state ? (state.failure ?? {}) : "publicReason" in state ? state : {}
+    return reason === undefined ? [] : [{ name, reason }]
   })
 
 /** True in the first start attempt of a server: nothing is known of its tools. */

@@ -16,7 +16,7 @@ interface Entry {
   readonly colour: Colour
 }
 
-/** Between these widths, descriptions stand beside the names. */
+/** The width from which descriptions stand beside the names, and the longest name that they stand beside. */
 const minTwoColumns = 60
 const maxNameColumns = 28
 

@@ -17,8 +17,8 @@ export interface OutputOptions {
 }
 
 /**
- * Prints a text to stdout, escaped except for its line breaks and tabs. The output is the same on a terminal and in a
- * pipe, since most pipes end at a terminal.
+ * Prints a text to stdout, escaped except for its line breaks and tabs: on a terminal and in a pipe alike, since most pipes
+ * end at a terminal.
  */
 export const print = (text: string): Effect.Effect<void> => Console.log(escapeLinesForTerminal(text))
 
@@ -80,18 +80,19 @@ export const printToolResult = Effect.fnUntraced(function* (
     return yield* new CommandFailed({ message: text || "The tool failed", exitCode: 2, code: "tool_failed" })
 })
 
+/** Runs an effect whose output passes a function. */
+const mapOutput = <A, E, R>(effect: Effect.Effect<A, E, R>, change: (text: string) => string): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Console.Console, (console) => {
+    const error = (text: unknown) => console.error(change(String(text)))
+    const log = (text: unknown) => console.log(change(String(text)))
+    return Effect.provideService(effect, Console.Console, { ...console, error, log })
+  })
+
 /** Runs an effect whose output clears the status line first. */
 export const clearingStatusLine = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(Console.Console, (console) => {
-    const clearBefore =
-      (write: (...parts: ReadonlyArray<unknown>) => void) =>
-      (...parts: ReadonlyArray<unknown>) => {
-        statusLine.clear()
-        write(...parts)
-      }
-    const error = clearBefore((...parts) => console.error(...parts))
-    const log = clearBefore((...parts) => console.log(...parts))
-    return Effect.provideService(effect, Console.Console, { ...console, error, log })
+  mapOutput(effect, (text) => {
+    statusLine.clear()
+    return text
   })
 
 /** Formats help for the width and the colours of stdout. */
@@ -102,14 +103,10 @@ export const helpLayer = CliOutput.layer({
 
 /** Runs an effect that prints help. Colours stay, and quoted words of the command line are escaped. */
 export const printHelp = (printing: Effect.Effect<void>): Effect.Effect<void> =>
-  Effect.flatMap(Console.Console, (console) => {
-    const escape = (text: unknown) =>
-      String(text)
-        // oxlint-disable-next-line no-control-regex -- the escape sequences of colours
-        .split(/(\u001b\[[\d;]*m)/)
-        .map((part, index) => (index % 2 === 0 ? escapeLinesForTerminal(part) : part))
-        .join("")
-    const error = (text: unknown) => console.error(escape(text))
-    const log = (text: unknown) => console.log(escape(text))
-    return Effect.provideService(printing, Console.Console, { ...console, error, log })
-  })
+  mapOutput(printing, (text) =>
+    text
+      // oxlint-disable-next-line no-control-regex -- the escape sequences of colours
+      .split(/(\u001b\[[\d;]*m)/)
+      .map((part, index) => (index % 2 === 0 ? escapeLinesForTerminal(part) : part))
+      .join("")
+  )

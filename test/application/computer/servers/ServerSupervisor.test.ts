@@ -265,7 +265,7 @@ describe("startup", () => {
       const alpha = { connect: Effect.suspend(() => (++attempts === 1 ? Effect.fail(dead) : Effect.never)) }
       const { startupCompleted, state } = yield* supervised({ alpha })
       yield* TestClock.adjust("10 seconds")
-      assert.deepStrictEqual(state("alpha"), { _tag: "Starting", attempt: 2 })
+      assert.deepInclude(state("alpha"), { _tag: "Starting", attempt: 2 })
       assert.strictEqual(yield* timed(startupCompleted), 0)
     })
   )

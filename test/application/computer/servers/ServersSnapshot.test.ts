@@ -108,6 +108,28 @@ describe("ServersSnapshot", () => {
     })
   )
 
+  it.effect("lists the servers that do not start with the reasons for the office", () =>
+    Effect.gen(function* () {
+      const failure = { publicReason: "the process exited", reason: "the process exited: key 1234" }
+      const last = { config: (yield* ready("ran", { tools: [t] })).config, tools: [], resources: [] }
+      const { failing } = makeSnapshots()({
+        ready: yield* ready("ready", { tools: [t] }),
+        idle: { ...(yield* ready("idle", { tools: [t] })), _tag: "Idle", failure },
+        stopped: { _tag: "Stopped", reason: "disabled" },
+        first: { _tag: "Starting", attempt: 1 },
+        waits: { _tag: "BackingOff", attempt: 2, retryAt: 1000, ...failure },
+        again: { _tag: "Starting", attempt: 2, failure },
+        failed: { _tag: "Failed", ...failure },
+        ran: { _tag: "BackingOff", attempt: 2, retryAt: 1000, last, ...failure },
+        runsAgain: { _tag: "Starting", attempt: 2, last, failure }
+      })
+      assert.deepStrictEqual(
+        failing,
+        ["waits", "again", "failed"].map((name) => ({ name, reason: "the process exited" }))
+      )
+    })
+  )
+
   it.effect("reuses the catalogue when only resources change", () =>
     Effect.gen(function* () {
       const snapshotOf = makeSnapshots()

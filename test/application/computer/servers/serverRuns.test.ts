@@ -138,7 +138,7 @@ describe("serverRuns", () => {
       const settings = { connectTimeout: Duration.minutes(3) }
       const { state } = yield* withAlpha({ servers: { alpha: { connect: Effect.never } }, settings })
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(yield* state, { _tag: "Starting", attempt: 4 })
+      assert.deepInclude(yield* state, { _tag: "Starting", attempt: 4 })
     })
   )
 

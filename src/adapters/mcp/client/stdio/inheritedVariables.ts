@@ -1,3 +1,5 @@
+import { isSecretName } from "../../../../application/shared/logLimits.ts"
+
 /** What programs need to run, and to reach their packages through the proxy of a company. Most names are those of a system. */
 const inheritedNames = [
   ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*"],
@@ -13,9 +15,6 @@ const inheritedNames = [
     .map((name) => `NPM_CONFIG_${name}`)
 ].flat()
 
-/** Names of secrets: a server gets them only by its own configuration. */
-const secretName = /auth|passw|secret|token|otp|credential/i
-
 const matches = (name: string, pattern: string): boolean =>
   pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern
 
@@ -30,7 +29,7 @@ export const inheritedVariables = (
   Object.fromEntries(
     Object.entries(environment).filter(([name]) => {
       const upper = name.toUpperCase()
-      const isNeeded = !secretName.test(name) && inheritedNames.some((pattern) => matches(upper, pattern))
+      const isNeeded = !isSecretName(name) && inheritedNames.some((pattern) => matches(upper, pattern))
       return isNeeded || configured.some((pattern) => matches(upper, pattern.toUpperCase()))
     })
   )
