@@ -42,6 +42,7 @@ import {
   type ToolSearch
 } from "./OfficeView.ts"
 import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
+import { approvalsFeature } from "../../domain/model/messages/mcp.ts"
 import { type CallStatuses, makeCallStatuses } from "./callStatuses.ts"
 import { makeOpenApprovals } from "./approvals/openApprovals.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
@@ -255,9 +256,12 @@ const make = Effect.fnUntraced(function* (
   const { name, office } = options
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
   const parts = yield* makeViewParts
-  const openApprovals = yield* makeOpenApprovals
-  const statuses = makeCallStatuses(openApprovals.observer)
   const { peers, refresher, view } = parts
+  const openApprovals = yield* makeOpenApprovals((computer) => {
+    const features = peers.computers.get(computer)
+    return features === undefined || features.includes(approvalsFeature)
+  })
+  const statuses = makeCallStatuses(openApprovals.observer)
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
   const member = yield* joinOffice({ ...options, role: "agent", features: ["call_status"] }, (self) => {

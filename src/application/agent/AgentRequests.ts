@@ -178,7 +178,7 @@ const makeListings = (
   const getToolList: AgentRequests["getToolList"] = (computer) =>
     request(calls.getTools, (base) => ({ ...base, computer, features: [mcpFeature] })).pipe(
       Effect.flatMap(({ failingServers = [], features = [], restartingServers = [], startingServers = [], tools }) => {
-        peers.computers.set(computer, features.includes(mcpFeature))
+        peers.computers.set(computer, features)
         const { rounded, tools: exact } = toExactTools(computer, tools)
         const list: ToolList = { tools: exact, startingServers, restartingServers, failingServers }
         return Effect.as(report("tools", { items: [], omitted: [], rounded }), list)

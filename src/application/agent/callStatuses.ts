@@ -1,5 +1,5 @@
 import { Duration, Effect } from "effect"
-import type { CallReport, CallStatus } from "../../domain/model/CallStatus.ts"
+import type { AwaitedApproval, CallReport, CallStatus } from "../../domain/model/CallStatus.ts"
 import { type ExtendTimeout, makeExtension } from "../ports/Transport.ts"
 import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
 
@@ -17,7 +17,7 @@ const waitMargin = Duration.seconds(2)
 /** Follows the calls that wait for an approval. */
 export interface WaitObserver {
   /** A call waits for this approval. */
-  readonly onWait: (approval: string, computer: ComputerName) => Effect.Effect<void>
+  readonly onWait: (approval: AwaitedApproval, computer: ComputerName) => Effect.Effect<void>
   /** Someone decided about a call of this Computer. */
   readonly onDecided: (computer: ComputerName) => Effect.Effect<void>
   /** The call that waited for this approval has ended. */
@@ -69,7 +69,7 @@ export const makeCallStatuses = (observer?: WaitObserver) => {
         const { id, waitSeconds } = status.approval
         listener.extendTimeout(Duration.sum(Duration.seconds(waitSeconds), waitMargin))
         listener.approval = id
-        return Effect.andThen(observer?.onWait(id, status.computer) ?? Effect.void, notified)
+        return Effect.andThen(observer?.onWait(status.approval, status.computer) ?? Effect.void, notified)
       })
   }
 }

@@ -4,7 +4,8 @@ import {
   defaultMcpTimeoutSeconds,
   McpOutcome,
   type McpServerInfo,
-  mcpServerListCodec
+  mcpServerListCodec,
+  mcpFeature
 } from "../../domain/model/messages/mcp.ts"
 import { mcpToolName } from "../../domain/model/messages/mcpNames.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
@@ -31,8 +32,8 @@ export interface McpServerRequest {
 export interface KnownPeers {
   /** The Server passes `client:mcp`; others pass tool calls only. Unknown before the first list of the members. */
   serverPassesMcp: boolean | undefined
-  /** Computers that serve requests to their MCP servers, or do not. */
-  readonly computers: Map<string, boolean>
+  /** The features that Computers announce with their tools. */
+  readonly computers: Map<string, ReadonlyArray<string>>
 }
 
 /** Makes what is known at the start of a connection: nothing. */
@@ -80,7 +81,7 @@ export const makeMcpChannel = ({ calls, getToolList, members, request }: Channel
       return yield* isOutcome ? toMcpResult(outcome) : unsupported
     }
     if (!peers.computers.has(computer)) yield* getToolList(computer)
-    if (peers.computers.get(computer) !== true) return yield* unsupported
+    if (peers.computers.get(computer)?.includes(mcpFeature) !== true) return yield* unsupported
     const toRequest = (base: RequestBase) => ({ ...base, computer, timeout, ...asked })
     return yield* toMcpResult(yield* request(calls.mcp, toRequest, waitTime))
   })

@@ -45,7 +45,7 @@ describe("the observer of waiting calls", () => {
       const seen: Array<string> = []
       const see = (what: string) => Effect.sync(() => void seen.push(what))
       const observer: WaitObserver = {
-        onWait: (id, computer) => see(`wait ${id} ${computer}`),
+        onWait: ({ id }, computer) => see(`wait ${id} ${computer}`),
         onDecided: (computer) => see(`decided ${computer}`),
         onEnd: (id) => see(`end ${id}`)
       }
@@ -67,7 +67,7 @@ describe("the observer of waiting calls", () => {
     Effect.gen(function* () {
       const seen: Array<string> = []
       const observer: WaitObserver = {
-        onWait: (id) => Effect.sync(() => void seen.push(id)),
+        onWait: ({ id }) => Effect.sync(() => void seen.push(id)),
         onDecided: () => Effect.sync(() => void seen.push("decided")),
         onEnd: () => Effect.void
       }

@@ -8,10 +8,14 @@ import type { ComputerName } from "../../../domain/model/ids.ts"
  * Keeps the approvals for which calls of an Agent wait. It fetches those of a Computer when the status of a call tells of a
  * change, and drops the approval of a call that ends: a Computer does not report those that expire.
  */
-export const makeOpenApprovals = Effect.gen(function* () {
+export const makeOpenApprovals = Effect.fnUntraced(function* (
+  /** Whether the Computer lets Agents decide; of others only the questions of MCP servers are fetched. */
+  letsAgentsDecide: (computer: ComputerName) => boolean = () => true
+) {
   const open = yield* SubscriptionRef.make<ReadonlyArray<ApprovalView>>([])
   const changed = yield* Queue.unbounded<string>()
-  const waiting = new Set<string>()
+  /** The Computers of the approvals for which calls wait. */
+  const waiting = new Map<string, ComputerName>()
 
   const replace = (computer: ComputerName, approvals: ReadonlyArray<ApprovalView>) =>
     SubscriptionRef.update(open, (known) => [
@@ -20,11 +24,13 @@ export const makeOpenApprovals = Effect.gen(function* () {
     ])
 
   const observer: WaitObserver = {
-    onWait: (approval, computer) => {
-      waiting.add(approval)
+    onWait: ({ id, isQuestion }, computer) => {
+      if (isQuestion !== true && !letsAgentsDecide(computer)) return Effect.void
+      waiting.set(id, computer)
       return Effect.asVoid(Queue.offer(changed, computer))
     },
-    onDecided: (computer) => Effect.asVoid(Queue.offer(changed, computer)),
+    onDecided: (computer) =>
+      [...waiting.values()].includes(computer) ? Effect.asVoid(Queue.offer(changed, computer)) : Effect.void,
     onEnd: (approval) => {
       waiting.delete(approval)
       return SubscriptionRef.updateSome(open, (known) => {
@@ -41,7 +47,7 @@ export const makeOpenApprovals = Effect.gen(function* () {
     follow: ({ getApprovals }: Pick<AgentRequests, "getApprovals">) =>
       Effect.gen(function* () {
         const computer = yield* Queue.take(changed)
-        // Fails when its owner does not let Agents decide, or it has left.
+        // Fails when it has left, or does not let Agents decide after all.
         yield* replace(computer, yield* Effect.orElseSucceed(getApprovals(computer), () => []))
       }).pipe(Effect.forever, Effect.forkScoped),
     changes: SubscriptionRef.changes(open)

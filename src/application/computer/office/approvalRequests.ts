@@ -39,6 +39,8 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
   }
 
   return {
+    /** Agents may decide about their calls, beside the questions of MCP servers. */
+    agentsDecide: isAllowed("agent"),
     /** The open approvals of the calls of a caller, or all of one. */
     list: Effect.fnUntraced(function* ({ approvalId, reqId }: CallRequest<"getApprovals">, caller: OfficeCaller) {
       const own = open().filter((one) => isOwn(one, caller) && (approvalId ?? one.id) === one.id)

@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import { formatBlobHandle } from "../../../domain/blobs/blobHandle.ts"
 import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
+import { approvalsFeature, mcpFeature } from "../../../domain/model/messages/mcp.ts"
 import { mcpToolName } from "../../../domain/model/messages/mcpNames.ts"
 import { truncateServerNames, truncateFailures } from "../../../domain/model/CallStatus.ts"
 import {
@@ -67,7 +67,7 @@ const makeCallHandlers = (
           ...(startingServers.length > 0 && { startingServers }),
           ...(restartingServers.length > 0 && { restartingServers }),
           ...(failing.length > 0 && { failingServers: truncateFailures(failing) }),
-          ...(knowsApps && { features: [mcpFeature] })
+          ...(knowsApps && { features: [mcpFeature, ...(approvals.agentsDecide ? [approvalsFeature] : [])] })
         }
       }),
     getConfig: () => Effect.sync(() => servers.setup().config),

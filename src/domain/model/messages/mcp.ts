@@ -6,6 +6,9 @@ import { Identifier, optionalField } from "../fields.ts"
 /** The word by which Agents and Computers announce that they send and serve `client:mcp`. */
 export const mcpFeature = "mcp"
 
+/** The word by which a Computer announces that Agents may decide about their calls. */
+export const approvalsFeature = "approvals"
+
 /** The timeout of a request that states none. */
 export const defaultMcpTimeoutSeconds = 30
 

@@ -6,9 +6,9 @@ import type { ApprovalView } from "../../../../src/domain/approvals/ApprovalView
 import { settle } from "../../../settle.ts"
 
 /** The approvals of an Agent whose Computers list these, by Computer. */
-const following = Effect.gen(function* () {
+const startFollowing = Effect.fnUntraced(function* (letsAgentsDecide?: (computer: string) => boolean) {
   const listed = new Map<string, ReadonlyArray<string>>()
-  const approvals = yield* makeOpenApprovals
+  const approvals = yield* makeOpenApprovals(letsAgentsDecide)
   yield* approvals.follow({
     getApprovals: (computer) => {
       const ids = listed.get(computer)
@@ -22,11 +22,15 @@ const following = Effect.gen(function* () {
     Stream.runForEach(approvals.changes, (all) => Effect.sync(() => void (shown = all.map(({ id }) => id))))
   )
   yield* settle
-  const { onDecided, onEnd, onWait } = approvals.observer
+  const { onDecided, onEnd, onWait: wait } = approvals.observer
+  const onWait = (id: string, computer: string, isQuestion = false) =>
+    wait({ id, server: "s", tool: "t", waitSeconds: 60, ...(isQuestion && { isQuestion }) }, computer)
   const after = (happening: Effect.Effect<void>) =>
     Effect.map(Effect.andThen(happening, settle), () => shown.toSorted())
   return { listed, clear: approvals.clear, onDecided, onEnd, onWait, after }
 })
+
+const following = startFollowing()
 
 describe("the open approvals of an Agent", () => {
   it.effect("shows those for which its calls wait, of each Computer", () =>
@@ -75,6 +79,17 @@ describe("the open approvals of an Agent", () => {
       listed.set("pc", ["a"])
       yield* after(onWait("a", "pc"))
       assert.deepStrictEqual(yield* after(clear), [])
+    })
+  )
+
+  it.effect("asks a Computer that lets no Agent decide for questions only", () =>
+    Effect.gen(function* () {
+      const { after, listed, onDecided, onWait } = yield* startFollowing((computer) => computer !== "pc")
+      listed.set("pc", ["a", "b"]).set("lab", ["c"])
+      assert.deepStrictEqual(yield* after(onWait("a", "pc")), [])
+      assert.deepStrictEqual(yield* after(onDecided("pc")), [])
+      assert.deepStrictEqual(yield* after(onWait("c", "lab")), ["c"])
+      assert.deepStrictEqual(yield* after(onWait("b", "pc", true)), ["b", "c"])
     })
   )
 })

@@ -199,7 +199,7 @@ describe("an Agent", () => {
 
   it.effect("shows the approval of a call, of its connection alone", () =>
     Effect.gen(function* () {
-      const { agent, opened } = yield* agentAt({ now: passing })
+      const { agent, opened } = yield* agentAt({ now: { ...passing, computerFeatures: ["mcp", "approvals"] } })
       let shown: ReadonlyArray<string> = []
       yield* Effect.forkScoped(
         Stream.runForEach(agent.approvals, (all) => Effect.sync(() => void (shown = all.map(({ id }) => id))))

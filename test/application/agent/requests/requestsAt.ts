@@ -37,7 +37,7 @@ export const requestsAt = (
     line = "0.4",
     maxBytes = Number.POSITIVE_INFINITY,
     serverPassesMcp = true,
-    knownPeers = { serverPassesMcp, computers: new Map([[computer, true]]) }
+    knownPeers = { serverPassesMcp, computers: new Map([[computer, ["mcp"]]]) }
   }: {
     readonly agent?: string
     readonly computer?: string

@@ -176,7 +176,11 @@ describe("the latest status of a task", () => {
     Effect.gen(function* () {
       const seen: Array<string> = []
       const note = (what: string) => (which: string) => Effect.sync(() => void seen.push(`${what} ${which}`))
-      const statuses = makeCallStatuses({ onWait: note("waits"), onDecided: note("decided"), onEnd: note("ended") })
+      const statuses = makeCallStatuses({
+        onWait: ({ id }) => note("waits")(id),
+        onDecided: note("decided"),
+        onEnd: note("ended")
+      })
       yield* scripted([view("working", 1, waitingFor("a1"))], statuses).task.result
       assert.deepStrictEqual(seen, ["waits a1", "ended a1"])
     })
@@ -199,7 +203,7 @@ describe("the latest status of a task after an absence", () => {
     Effect.gen(function* () {
       const seen: Array<string> = []
       const statuses = makeCallStatuses({
-        onWait: (id) => Effect.sync(() => void seen.push(id)),
+        onWait: ({ id }) => Effect.sync(() => void seen.push(id)),
         onDecided: () => Effect.void,
         onEnd: () => Effect.void
       })

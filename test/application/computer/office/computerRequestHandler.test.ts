@@ -81,6 +81,17 @@ describe("request for the tools of a Computer", () => {
       assert.isFalse(asObject(result)["isError"])
     })
   )
+
+  it.effect.each([
+    [["agent"], ["mcp", "approvals"]],
+    [["page"], ["mcp"]]
+  ] as const)("announces whether Agents decide: %j", ([approvers, features]) =>
+    Effect.gen(function* () {
+      const { request } = yield* joined({ servers: {}, settings: { approvers } })
+      const reply = asObject(yield* request("client:get_tools", { a2c_features: ["mcp"] }))
+      assert.deepStrictEqual(reply["a2c_features"], features)
+    })
+  )
 })
 
 describe("request to a Computer", () => {
