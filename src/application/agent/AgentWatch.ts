@@ -10,6 +10,7 @@ import {
   unavailable
 } from "../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
+import { phaseOf } from "../../domain/page/calls/callPhase.ts"
 import type { OfficeAddress, PageCall, PageEvent, PageMember } from "../../domain/page/PageEvent.ts"
 import type { DocumentUnreadable } from "../ports/files/DocumentReader.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"
@@ -114,7 +115,7 @@ const makeCallLog = (show: (call: PageCall) => void) => {
       running.delete(first.id)
       const done = { ...last, endedAt, outcome }
       ended.push(done)
-      activity = { calls: activity.calls + 1, failed: activity.failed + (outcome === "ok" ? 0 : 1) }
+      activity = { calls: activity.calls + 1, failed: activity.failed + Number(phaseOf(done) === "failed") }
       show(done)
     },
     takeActivity: () => {

@@ -74,11 +74,11 @@ export interface PageNode {
   readonly memoryBytes: number
 }
 
-/** The calls of an office in the last second. Offices without calls are not listed. */
+/** The calls of tools in an office in the last second. Offices without calls are not listed. */
 export interface OfficeActivity extends OfficeAddress {
   readonly node: string
   readonly calls: number
-  /** Calls that ended otherwise than with a successful result. */
+  /** Failed calls; those that were denied or cancelled do not count. */
   readonly failed: number
 }
 

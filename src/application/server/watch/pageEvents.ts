@@ -1,6 +1,8 @@
 import { Option, Result, Iterable } from "effect"
 import { asObject, asString } from "../../../domain/json.ts"
 import { publicMembership, type PublicMembership } from "../../../domain/model/Membership.ts"
+import { phaseOf } from "../../../domain/page/calls/callPhase.ts"
+import { calls } from "../../../domain/wire/calls.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { PageCall, PageEvent, PageMember, OfficeActivity } from "../../../domain/page/PageEvent.ts"
 import { parseTraceparent } from "../../../domain/traceparent.ts"
@@ -129,13 +131,15 @@ export const makeCallTable = (streams: ReadonlyMap<string, { readonly buffer: St
   /** By line and office: a joined key would be made for every call. */
   let activity = new Map<string, Map<string, MutableActivity>>()
 
-  const countEnd = ({ agent: { office }, line }: StartedCall, node: string, outcome: string): void => {
+  const countEnd = (call: CompletedCall, node: string, outcome: string): void => {
+    const { line } = call
+    const { office } = call.agent
     let offices = activity.get(line)
     if (offices === undefined) activity.set(line, (offices = new Map()))
     let counts = offices.get(office)
     if (counts === undefined) offices.set(office, (counts = { line, office, node, calls: 0, failed: 0 }))
     counts.calls += 1
-    if (outcome !== "ok") counts.failed += 1
+    if (outcome !== "ok" && phaseOf({ ...call, outcome }) === "failed") counts.failed += 1
   }
 
   const keep = (call: StartedCall, node: string): PageCall => {
@@ -164,9 +168,10 @@ export const makeCallTable = (streams: ReadonlyMap<string, { readonly buffer: St
       // Only for the calls that are shown: a parse of each reply would cost more than its routing.
       if (isShown) parseReply(completed)
       const outcome = pageOutcome(completed)
-      countEnd(completed, node, outcome)
+      const isToolCall = completed.event === calls.toolCall.event
+      if (isToolCall) countEnd(completed, node, outcome)
       if (!isShown) {
-        for (const { buffer } of streams.values()) buffer.omitCall()
+        if (isToolCall) for (const { buffer } of streams.values()) buffer.omitCall()
         return
       }
       running.delete(serial)

@@ -138,6 +138,7 @@ describe("a stream", () => {
     const stream = yield* openStream(server)
     for (const tool of ["list", "fail", "list"]) yield* makeCall(ada, { tool_name: tool })
     yield* makeCall(bob)
+    yield* Effect.forkChild(ada.request("client:get_tools", { agent: "ada", computer: "pc", req_id: "listing" }))
     yield* elapse("2 seconds")
     const offices = [
       { line, node, office: "A", calls: 3, failed: 1 },
