@@ -59,7 +59,7 @@ describePages("office page", () => {
     }
 
     it("has no violations in a dialog", async () => {
-      const { accessibilityFindings, page } = await open("#/office/0.2/team/members")
+      const { accessibilityFindings, page } = await open("#/office/0.2/team/settings")
       await page.getByRole("button", { name: "Disconnect desk" }).click()
       await page.getByRole("dialog").waitFor()
       assert.deepStrictEqual(await accessibilityFindings(), [])
@@ -113,16 +113,22 @@ describePages("office page", () => {
       await page.getByLabel("Key or token").waitFor()
     })
 
-    it("disconnects a member of the list, and drains a node", async () => {
+    it("opens an office, disconnects a member, and drains a node", async () => {
       const { page, server } = await open("#/offices")
-      await tabTo(page, "1 Agent, 1 Computer")
+      await tabTo(page, "team")
       await page.keyboard.press("Enter")
+      await page.getByRole("link", { name: "Settings" }).waitFor()
+      await tabTo(page, "Settings")
+      await page.keyboard.press("Enter")
+      await page.getByRole("button", { name: "Disconnect desk" }).waitFor()
       await tabTo(page, "Disconnect desk")
       await page.keyboard.press("Enter")
       await tabTo(page, "Disconnect")
       await page.keyboard.press("Enter")
       await waitUntil(() => server.commands.length === 1)
       await page.getByRole("dialog").waitFor({ state: "detached" })
+      await page.evaluate(`location.hash = "#/offices"`)
+      await page.getByRole("button", { name: "Drain the node n1" }).waitFor()
       await tabTo(page, "Drain the node n1")
       await page.keyboard.press("Enter")
       await tabTo(page, "Drain")
@@ -179,9 +185,6 @@ describePages("office page", () => {
       await page.keyboard.press("Tab")
       await page.keyboard.press("ArrowDown")
       await page.getByRole("heading", { name: "create_issue" }).waitFor()
-      await tabTo(page, "Try this tool")
-      await page.keyboard.press("Enter")
-      await page.getByLabel("title *").waitFor()
       await tabTo(page, "title *")
       await page.keyboard.type("first")
       await tabTo(page, "Add assignee")

@@ -21,6 +21,14 @@ const phases: ReadonlyArray<readonly [string, Partial<PageCall>]> = [
   ["done", { endedAt: startTime, outcome: "ok" }],
   ["failed", { endedAt: startTime, outcome: "tool_error" }],
   ["cancelled", { endedAt: startTime, outcome: "cancelled" }],
+  [
+    "denied",
+    {
+      endedAt: startTime,
+      outcome: "4005",
+      decision: { _tag: "Decided", computer: "desk", isAllowed: false, by: "operator:ops" }
+    }
+  ],
   ["consent", { status: { _tag: "WaitingForConsent", computer: "desk" } }],
   ["waiting", { status: { _tag: "WaitingForServers", computer: "desk", servers: ["files"] } }],
   ["running", {}]
@@ -39,6 +47,20 @@ describePages("office page", () => {
         await page.locator(`.lane .bar-${phase}`).first().waitFor({ state: "attached" })
         await page.getByRole("list", { name: "Colours" }).getByText(phase).waitFor()
       }
+    })
+
+    it("states that the operator of the page denied the call", async () => {
+      const [, changes] = phases.find(([phase]) => phase === "denied") ?? assert.fail("no denied call")
+      const { page } = await open(`${callsView}?call=call-1`, withCalls(makeCall(changes)))
+      await page.getByRole("article").getByText("you denied this call").waitFor()
+    })
+
+    it("shows the requests of members for lists on demand only", async () => {
+      const { tool: _tool, ...listing } = ended(2, { event: "client:get_tools" })
+      const { page } = await open(callsView, withCalls(ended(1), listing))
+      await page.getByText("1 call, p50 40 ms, p99 40 ms").waitFor()
+      await page.getByLabel("Housekeeping").check()
+      await page.getByRole("option", { name: /client:get_tools/ }).waitFor()
     })
 
     it("follows a call from its start to its end", async () => {
@@ -108,9 +130,12 @@ describePages("office page", () => {
     it("shows captured arguments and results, and the command of the call", async () => {
       const { page, server } = await open(`${callsView}?call=call-1`, (server) => {
         withCalls(ended(1))(server)
-        server.replies.GetCallBody = () => ({ params: '{"message":"it\'s"}', result: '{"content":[]}' })
+        server.replies.GetCallBody = () => ({
+          params: '{"message":"it\'s"}',
+          result: '{"content":[{"type":"text","text":"said"}]}'
+        })
       })
-      await page.getByText('{"content":[]}').waitFor()
+      await page.getByText("said", { exact: true }).waitFor()
       await page
         .getByText(
           `a2c agent ${server.connectionFlags} --office team --protocol 0.2 call echo --computer desk '{"message":"it'\\''s"}'`

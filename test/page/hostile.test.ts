@@ -236,7 +236,8 @@ const shownFields: { readonly [view: string]: ReadonlyArray<string> } = {
     "rejection",
     "operator"
   ],
-  members: ["computer", "agent", "subject", "version", "node", "server", "reason"],
+  overview: ["computer", "agent", "subject", "version", "node", "server", "reason", "tool"],
+  settings: ["computer", "agent", "subject", "version", "node"],
   inbox: [
     "approvalTool",
     "waitingAgent",
@@ -251,7 +252,20 @@ const shownFields: { readonly [view: string]: ReadonlyArray<string> } = {
     "after",
     "decider"
   ],
-  tools: ["tool", "bundle", "description", "property", "help", "annotation", "hint", "starting"],
+  tools: [
+    "tool",
+    "bundle",
+    "description",
+    "annotation",
+    "hint",
+    "starting",
+    "property",
+    "title",
+    "help",
+    "group",
+    "inner"
+  ],
+  results: ["text", "link", "uri", "resource", "structured"],
   prompts: [
     "prompt",
     "promptTitle",
@@ -265,7 +279,6 @@ const shownFields: { readonly [view: string]: ReadonlyArray<string> } = {
   ],
   desktop: ["window", "heading", "quote", "cell", "item", "code", "html"],
   calls: ["tool", "computer", "agent", "callSubject", "event", "reqId", "trace", "progress", "params", "result"],
-  try: ["property", "title", "help", "group", "inner", "text", "link", "uri", "resource", "structured", "tool"],
   documents: ["document", "fileType", "summary", "documentServer", "modified", "dpe", "mime", "heading"],
   parts: ["part", "partState", "partReason", "offer"]
 }
@@ -275,13 +288,14 @@ const hashOf = (view: string): string => {
   const target = { tool: tool.name, computer }
   const parameters: { readonly [view: string]: { readonly [name: string]: string } } = {
     tools: target,
-    try: target,
     prompts: { prompt: hostile("prompt"), server: hostile("promptServer"), computer },
     calls: { call: "call-hostile" },
-    documents: { computer, uri: hostile("dpe") }
+    documents: { computer, uri: hostile("dpe") },
+    overview: { computer }
   }
-  const known = officeViews.find((one) => one === view) ?? "members"
-  return officeHash(address, known, parameters[view])
+  const known =
+    view === "results" ? "tools" : view === "inbox" ? view : (officeViews.find((one) => one === view) ?? "overview")
+  return officeHash(address, known, parameters[known])
 }
 
 const isShown = async (page: Page, field: string): Promise<boolean> =>
@@ -294,7 +308,7 @@ describePages("office page", () => {
     for (const [view, fields] of Object.entries(shownFields)) {
       it(`shows them as text in the view ${view}`, async () => {
         const { page } = await open(hashOf(view), prepare)
-        if (view === "try") await page.getByRole("button", { name: "Run" }).click()
+        if (view === "results") await page.getByRole("button", { name: "Run" }).click()
         if (view === "prompts") {
           await page.getByLabel(/^argument/).focus()
           await page.locator("datalist option").waitFor({ state: "attached" })
@@ -306,7 +320,7 @@ describePages("office page", () => {
     }
 
     it("shows them as text in errors and dialogs", async () => {
-      const { page } = await open(hashOf("members"), (server) => {
+      const { page } = await open(hashOf("overview"), (server) => {
         prepare(server)
         server.replies.Disconnect = () => new RejectedCommand(400, hostile("error"))
       })
@@ -332,7 +346,7 @@ describePages("office page", () => {
     })
 
     it("shows invisible characters as escapes, and drops terminal sequences", async () => {
-      const { page } = await open(hashOf("members"), prepare)
+      const { page } = await open(hashOf("overview"), prepare)
       const heading = page.getByRole("heading", { name: /Computer computer/ })
       const text = (await heading.textContent()) ?? ""
       assert.include(text, String.raw`\u202ereversed\u202c \u2066isolated\u2069 zero\u200bwidth`)
@@ -388,10 +402,14 @@ describePages("office page", () => {
         server.replies.GetDesktop = () => ({ desktops: windows })
       })
       await page.getByText("1 of 1 tools").waitFor()
-      for (const view of ["desktop", "calls", "members"]) {
+      for (const [view, title] of [
+        ["desktop", "Windows"],
+        ["calls", "Activity"],
+        ["overview", "Overview"]
+      ]) {
         await page.evaluate(`location.hash = "#/office/0.2/team/${view}"`)
         await page
-          .getByRole("heading", { name: new RegExp(view, "i") })
+          .getByRole("heading", { name: new RegExp(title ?? "") })
           .first()
           .waitFor()
       }

@@ -6,7 +6,7 @@ import type { PageCall } from "../../src/domain/page/PageEvent.ts"
 import { browserTimeout } from "../programs/launchChromium.ts"
 import { waitUntil } from "./scripted/expectations.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
-import { type Preparation, withSnapshot, withCalls } from "./scripted/preparations.ts"
+import { type Preparation, withCalls, withInspection, withSnapshot } from "./scripted/preparations.ts"
 import {
   agent,
   makeApproval,
@@ -157,7 +157,7 @@ describePages("office page", () => {
 
       it("is not sent with a missing number", async () => {
         const { page, server } = await open(inbox, requests())
-        await page.getByLabel("age").fill("many")
+        await page.getByLabel("age", { exact: true }).fill("many")
         await page.getByRole("button", { name: "Send: write_file" }).press("Enter")
         await page.getByText("must be a number").waitFor()
         assert.isEmpty(answers(server))
@@ -449,9 +449,55 @@ describePages("office page", () => {
       await rows.nth(1).getByText("second").waitFor()
       assert.match((await rows.nth(1).textContent()) ?? "", /^secondbraindeskdeniedoperator:bob/)
       assert.match((await rows.nth(2).textContent()) ?? "", /^firstbraindeskallowedoperator:bob/)
-      await page.getByRole("link", { name: "second" }).click()
+      await page.getByRole("link", { name: "second", exact: true }).click()
       const details = page.getByRole("region", { name: "Call", exact: true })
       await details.getByText("denied by operator:bob", { exact: true }).waitFor()
+    })
+  })
+
+  describe("drawer of what needs a person", () => {
+    const button = (page: Page) => page.getByRole("button", { name: /^Needs you/ })
+    const drawer = (page: Page) => page.getByRole("complementary", { name: "Needs you" })
+
+    it("opens from every view, and stays open when the view changes", async () => {
+      const { page } = await open("#/offices", waiting)
+      await button(page).click()
+      await drawer(page).getByRole("button", { name: "Allow once: write_file" }).waitFor()
+      for (const view of ["tools", "calls", "settings"]) {
+        await page.evaluate(`location.hash = "#/office/0.2/team/${view}"`)
+        await drawer(page).getByRole("button", { name: "Allow once: write_file" }).waitFor()
+      }
+      await button(page).click()
+      await drawer(page).waitFor({ state: "detached" })
+    })
+
+    it("takes the focus, and gives it back at Escape", async () => {
+      const { page } = await open("#/offices", waiting)
+      await button(page).press("Enter")
+      await waitUntil(() => page.evaluate(`document.activeElement.textContent === "Needs you"`))
+      await page.keyboard.press("Escape")
+      await drawer(page).waitFor({ state: "detached" })
+      await waitUntil(() => page.evaluate(`document.activeElement.classList.contains("needs")`))
+    })
+
+    it("keeps its buttons in sight", async () => {
+      const { page } = await open(
+        inbox,
+        waitingFor({ arguments: JSON.stringify({ text: "long\n".repeat(500) }, null, 1) })
+      )
+      const allow = drawer(page).getByRole("button", { name: "Allow once: write_file" })
+      await allow.waitFor()
+      const { height = 0, y = Number.NaN } = (await allow.boundingBox()) ?? {}
+      assert.isBelow(y + height, page.viewportSize()?.height ?? 0)
+    })
+
+    it("lists the MCP servers of the office that failed", async () => {
+      const { page } = await open("#/office/0.2/team", withInspection())
+      await page.getByRole("button", { name: "Needs you (1)" }).click()
+      const card = drawer(page).getByRole("article").filter({ hasText: "files backing off" })
+      await card.getByText("exit code 1").waitFor()
+      await card.getByRole("link", { name: "Show the Computer desk" }).click()
+      await page.getByRole("heading", { name: "Computer desk" }).waitFor()
     })
   })
 
@@ -466,25 +512,26 @@ describePages("office page", () => {
     const done = (id: string, office = "team") =>
       makeCall({ id, office, endedAt: startTime, outcome: "ok", tool: "write_file" })
 
-    it("stands in the title for all offices, and in the navigation for one", async () => {
+    it("stands in the title for all offices, and at the button for one", async () => {
       const { page, server } = await open(inbox, twoOffices)
-      await page.getByRole("link", { name: "Inbox (2)" }).waitFor()
-      await waitUntil(async () => (await page.title()) === "(3) team · Inbox · A2C-SMCP")
+      await page.getByRole("button", { name: "Needs you (2)" }).waitFor()
+      await waitUntil(async () => (await page.title()) === "(3) team · Overview · A2C-SMCP")
       send(server, done("1"), done("3", "lab"))
-      await page.getByRole("link", { name: "Inbox (1)" }).waitFor()
-      await waitUntil(async () => (await page.title()) === "(1) team · Inbox · A2C-SMCP")
+      await page.getByRole("button", { name: "Needs you (1)" }).waitFor()
+      await waitUntil(async () => (await page.title()) === "(1) team · Overview · A2C-SMCP")
       send(server, done("2"))
-      await page.getByRole("link", { name: "Inbox", exact: true }).waitFor()
-      await waitUntil(async () => (await page.title()) === "team · Inbox · A2C-SMCP")
+      await page.getByRole("button", { name: "Needs you", exact: true }).waitFor()
+      await waitUntil(async () => (await page.title()) === "team · Overview · A2C-SMCP")
     })
 
-    it("stands in the row of its office, and leads to the inbox", async () => {
+    it("stands in the row of its office, and opens the drawer", async () => {
       const { page } = await open("#/offices", twoOffices)
       await waitUntil(async () => (await page.title()) === "(3) Offices · A2C-SMCP")
       const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: "lab" }) })
       await row.getByRole("link", { name: "1 open approval", exact: true }).waitFor()
       await page.getByRole("link", { name: "2 open approvals" }).click()
-      await page.getByRole("heading", { name: /team.*Inbox/ }).waitFor()
+      await page.getByRole("heading", { name: /team.*Overview/ }).waitFor()
+      await page.getByRole("complementary", { name: "Needs you" }).waitFor()
     })
   })
 

@@ -74,7 +74,7 @@ describePages("office page", () => {
 
   describe("disconnecting a member", () => {
     it("sends the command after a confirmation, with the token of the session", async () => {
-      const { page, server } = await open("#/office/0.2/team/members")
+      const { page, server } = await open("#/office/0.2/team/settings")
       await page.getByRole("button", { name: "Disconnect desk" }).click()
       const dialog = page.getByRole("dialog", { name: "Disconnect this member?" })
       await dialog.getByRole("button", { name: "Disconnect" }).click()
@@ -88,7 +88,7 @@ describePages("office page", () => {
     })
 
     it("sends nothing when the dialog is cancelled, and returns the focus", async () => {
-      const { page, server } = await open("#/office/0.2/team/members")
+      const { page, server } = await open("#/office/0.2/team/settings")
       const button = page.getByRole("button", { name: "Disconnect desk" })
       await button.focus()
       await page.keyboard.press("Enter")
@@ -101,7 +101,7 @@ describePages("office page", () => {
     })
 
     it("shows the error of the Server in the dialog", async () => {
-      const { page } = await open("#/office/0.2/team/members", ({ replies }) => {
+      const { page } = await open("#/office/0.2/team/settings", ({ replies }) => {
         replies.Disconnect = () => new RejectedCommand(404, "unknown member")
       })
       await page.getByRole("button", { name: "Disconnect desk" }).click()
@@ -179,10 +179,10 @@ describePages("office page", () => {
     })
 
     it("watches the office that is shown, again after a reconnection", async () => {
-      const { page, server } = await open("#/office/0.2/team/members")
+      const { page, server } = await open("#/office/0.2/team/overview")
       server.snapshot = makeSnapshot({ stream: "stream-2", members: [makeMember({ name: "new" }), agent] })
       server.dropStreams()
-      await page.getByRole("heading", { name: "Computer new" }).waitFor()
+      await page.getByRole("link", { name: /^new/ }).waitFor()
       await waitUntil(() => page.evaluate("document.querySelector('.connection-Connected') !== null"))
       await waitUntil(() => server.focused.length === 2)
       assert.deepStrictEqual(server.focused, ["team", "team"])
@@ -193,11 +193,11 @@ describePages("office page", () => {
     it("gives each view an address and a title, and the back button returns", async () => {
       const { page } = await open("#/offices")
       await page.getByRole("link", { name: "team" }).click()
-      await page.getByRole("link", { name: "Calls" }).click()
-      await page.getByRole("heading", { name: /team.*Calls/ }).waitFor()
-      await waitUntil(async () => (await page.title()) === "team · Calls · A2C-SMCP")
+      await page.getByRole("link", { name: "Activity" }).click()
+      await page.getByRole("heading", { name: /team.*Activity/ }).waitFor()
+      await waitUntil(async () => (await page.title()) === "team · Activity · A2C-SMCP")
       await page.goBack()
-      await page.getByRole("heading", { name: /team.*Members/ }).waitFor()
+      await page.getByRole("heading", { name: /team.*Overview/ }).waitFor()
       await page.goBack()
       await page.getByRole("heading", { name: "Offices" }).waitFor()
       await waitUntil(async () => (await page.title()) === "Offices · A2C-SMCP")
@@ -205,7 +205,7 @@ describePages("office page", () => {
 
     it("shows the only office of a page that serves one", async () => {
       const { page } = await open("", withSession({ office: team }))
-      await page.getByRole("heading", { name: /team.*Members/ }).waitFor()
+      await page.getByRole("heading", { name: /team.*Overview/ }).waitFor()
       assert.strictEqual(await page.getByRole("link", { name: "Offices" }).count(), 0)
     })
 
@@ -220,25 +220,10 @@ describePages("office page", () => {
       const { page } = await open("#/offices")
       await tabTo(page, "team")
       await page.keyboard.press("Enter")
-      await page.getByRole("heading", { name: /team.*Members/ }).waitFor()
-      await tabTo(page, "Tools")
+      await page.getByRole("heading", { name: /team.*Overview/ }).waitFor()
+      await tabTo(page, "Explore")
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: /team.*Tools/ }).waitFor()
-    })
-  })
-
-  describe("introduction", () => {
-    it("explains the system until it is closed, also after a reload", async () => {
-      const { page } = await open("#/offices")
-      const text = page.getByText("one Agent, and any number of Computers")
-      await text.waitFor()
-      await page.getByText("What is this?").click()
-      await text.waitFor({ state: "hidden" })
-      // The browser reports the change later.
-      await waitUntil(async () => (await page.evaluate("localStorage.getItem('a2c.introduction')")) === "closed")
-      await page.reload()
-      await page.getByRole("heading", { name: "Offices" }).waitFor()
-      assert.isFalse(await text.isVisible())
     })
   })
 

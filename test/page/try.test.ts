@@ -8,7 +8,7 @@ import { describePages, usePages } from "./scripted/usePages.ts"
 import { type Preparation, withSnapshot, withSession } from "./scripted/preparations.ts"
 import { agent, makeMember, makeTool, team } from "./scripted/pageFixtures.ts"
 
-const tryEcho = "#/office/0.2/team/try?tool=echo&computer=desk"
+const tryEcho = "#/office/0.2/team/tools?tool=echo&computer=desk"
 
 const withTool =
   (...messages: ReadonlyArray<PageCallMessage>): Preparation =>
@@ -30,7 +30,8 @@ describePages("office page", () => {
   describe("form of a tool", () => {
     it("writes its fields into the JSON text, and the JSON text into its fields", async () => {
       const { page } = await open(tryEcho, withTool())
-      const json = page.getByLabel("Arguments as JSON", { exact: true }).last()
+      const json = page.getByRole("textbox", { name: "Arguments as JSON" })
+      await page.getByText("Arguments as JSON").click()
       await page.getByLabel("message *").fill("hi")
       assert.deepStrictEqual(JSON.parse(await json.inputValue()), { message: "hi", times: 1 })
       await json.fill('{"message": "other", "times": 7}')
@@ -40,7 +41,8 @@ describePages("office page", () => {
 
     it("names the place of an error in the JSON text, and does not run", async () => {
       const { page } = await open(tryEcho, withTool())
-      await page.getByLabel("Arguments as JSON", { exact: true }).last().fill('{\n  "message": }')
+      await page.getByText("Arguments as JSON").click()
+      await page.getByRole("textbox", { name: "Arguments as JSON" }).fill('{\n  "message": }')
       await page.getByText("line 2, column 14: expected a value").waitFor()
       assert.isTrue(await page.getByRole("button", { name: "Run" }).isDisabled())
     })
@@ -63,7 +65,8 @@ describePages("office page", () => {
       await page.getByRole("button", { name: "Remove labels 1" }).click()
       await page.getByRole("button", { name: "Add place" }).click()
       await page.getByLabel("city *").fill("Rome")
-      const json = page.getByLabel("Arguments as JSON", { exact: true }).last()
+      const json = page.getByRole("textbox", { name: "Arguments as JSON" })
+      await page.getByText("Arguments as JSON").click()
       assert.deepStrictEqual(JSON.parse(await json.inputValue()), { labels: ["b"], place: { city: "Rome" } })
       await page.getByRole("button", { name: "Leave out place" }).click()
       assert.deepStrictEqual(JSON.parse(await json.inputValue()), { labels: ["b"] })
@@ -104,11 +107,11 @@ describePages("office page", () => {
       assert.deepInclude(server.commands.at(-1), { _tag: "ExplainCall", tool: "echo", subject: agent.name })
     })
 
-    it("opens the form of a tool that is chosen from the list", async () => {
-      const { page } = await open("#/office/0.2/team/try", withTool())
-      await page.getByRole("combobox", { name: "Tool" }).selectOption({ label: "echo at desk" })
+    it("opens when a tool is chosen from the list", async () => {
+      const { page } = await open("#/office/0.2/team/tools", withTool())
+      await page.getByRole("option", { name: /^echo/ }).click()
       await page.getByLabel("message *").waitFor()
-      assert.match(page.url(), /try\?tool=echo&computer=desk$/)
+      assert.match(page.url(), /tools\?tool=echo&computer=desk$/)
     })
   })
 
@@ -146,6 +149,43 @@ describePages("office page", () => {
       await page.getByText("The call runs beside the Agent of the office, as operator:ops.").waitFor()
       await page.getByText("progress: 3 of 12, third file").waitFor()
       assert.strictEqual(await page.getByRole("progressbar").getAttribute("value"), "0.25")
+    })
+
+    it("continues while other views are shown, and has its result afterwards", async () => {
+      let release: () => void = () => undefined
+      const released = new Promise<void>((resolve) => (release = resolve))
+      const { page } = await open(tryEcho, (server) => {
+        withTool()(server)
+        server.call = async function* () {
+          await Promise.race([released, sleep(browserTimeout, undefined, { ref: false })])
+          yield resultOf({ type: "text", text: "done meanwhile" })
+        }
+      })
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByRole("link", { name: "Activity" }).click()
+      await page.getByText("1 running call").click()
+      release()
+      await page.getByText("1 running call").waitFor({ state: "detached" })
+      await page.goBack()
+      await page.getByText("done meanwhile", { exact: true }).waitFor()
+    })
+
+    it("is cancelled from another view", async () => {
+      let isCancelled = false
+      const { page } = await open(tryEcho, (server) => {
+        withTool()(server)
+        server.call = async function* (_request, signal) {
+          yield { _tag: "Started", as: "agent", name: "operator:ops" }
+          await new Promise((ended) => signal.addEventListener("abort", ended))
+          isCancelled = true
+        }
+      })
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText("The call runs as the Agent operator:ops of the office.").waitFor()
+      await page.getByRole("link", { name: "Overview" }).click()
+      await page.getByText("1 running call").click()
+      await page.getByRole("button", { name: "Cancel echo" }).click()
+      await waitUntil(() => isCancelled)
     })
 
     it("cancels the call", async () => {

@@ -2,15 +2,14 @@ import type { OfficeAddress } from "./PageEvent.ts"
 
 /** The views of an office, by the word in their address. */
 export const officeViews = [
-  "members",
-  "inbox",
+  "overview",
+  "calls",
   "tools",
   "prompts",
   "desktop",
-  "calls",
-  "try",
   "documents",
-  "parts"
+  "parts",
+  "settings"
 ] as const
 export type OfficeViewName = (typeof officeViews)[number]
 
@@ -47,19 +46,19 @@ const parseParameters = (query: string): RouteParameters =>
     })
   )
 
-/** Parses the hash of an address such as `#/office/0.2/team/calls?call=7`. Other texts give the list of offices. */
+/** Parses the hash of an address such as `#/office/0.2/team/calls?call=7`. An unknown view is the overview, another text the list of offices. */
 export const parseRoute = (hash: string): PageRoute => {
   const [path = "", ...query] = hash.replace(/^#/, "").split("?")
-  const [, kind, line = "", office = "", word = "members"] = path.split("/").map(decode)
-  const view = officeViews.find((one) => one === word)
-  if (kind !== "office" || line === "" || office === "" || view === undefined) return { _tag: "Offices" }
+  const [, kind, line = "", office = "", word] = path.split("/").map(decode)
+  const view = officeViews.find((one) => one === word) ?? "overview"
+  if (kind !== "office" || line === "" || office === "") return { _tag: "Offices" }
   return { _tag: "Office", address: { line, office }, view, parameters: parseParameters(query.join("?")) }
 }
 
-/** Formats the hash of a view of an office. Parameters without a value are left out. */
+/** Formats the hash of a view of an office; `inbox` also shows what needs a person. Parameters without a value are left out. */
 export const officeHash = (
   { line, office }: OfficeAddress,
-  view: OfficeViewName,
+  view: OfficeViewName | "inbox",
   parameters: { readonly [name: string]: string | undefined } = {}
 ): string => {
   const pairs = Object.entries(parameters).flatMap(([name, value]) =>

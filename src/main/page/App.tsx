@@ -1,11 +1,9 @@
 import type { ComponentType } from "preact"
-import { useEffect, useRef, useLayoutEffect } from "preact/hooks"
-import { approvalsOfOffice } from "../../domain/page/calls/openApprovals.ts"
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks"
 import { formatCount, formatDuration, formatNumberOf } from "../../domain/text/format.ts"
 import {
   officeHash,
   officesHash,
-  officeViews,
   type OfficeRoute,
   type OfficeViewName,
   type PageRoute
@@ -13,7 +11,10 @@ import {
 import { signOut, useAction } from "./connection/api.ts"
 import { disconnect } from "./connection/connect.ts"
 import { clearInputs, useSetting } from "./connection/storage.ts"
+import { clearPageCalls, pageCalls } from "./connection/pageCalls.ts"
 import * as store from "./connection/store.ts"
+import { isDrawerOpen } from "./connection/store.ts"
+import { Icon } from "./parts/Icon.tsx"
 import { SmallButton, Select } from "./parts/controls.tsx"
 import { Sparkline } from "./parts/Table.tsx"
 import { Name } from "./parts/Text.tsx"
@@ -21,28 +22,36 @@ import { truncate, visibleLine } from "./parts/visibleText.ts"
 import { CallsView } from "./views/calls/CallsView.tsx"
 import { DesktopView } from "./views/DesktopView.tsx"
 import { DocumentsView } from "./views/DocumentsView.tsx"
-import { InboxView } from "./views/inbox/InboxView.tsx"
-import { MembersView, PartsView } from "./views/MembersView.tsx"
+import { failedServers, NeedsDrawer, shownApprovals } from "./views/inbox/NeedsDrawer.tsx"
+import { OverviewView } from "./views/overview/OverviewView.tsx"
+import { PartsView } from "./views/PartsView.tsx"
+import { SettingsView } from "./views/SettingsView.tsx"
 import { OfficesView } from "./views/OfficesView.tsx"
 import { PromptsView } from "./views/PromptsView.tsx"
 import { SignIn } from "./views/SignIn.tsx"
-import { ToolsView } from "./views/ToolsView.tsx"
-import { TryView } from "./views/try/TryView.tsx"
+import { ToolsView } from "./views/tools/ToolsView.tsx"
 
-/** The views of an office. {@link officeViews} has their order. */
+/** The views of an office. */
 const views: {
   readonly [View in OfficeViewName]: { readonly title: string; readonly View: ComponentType<OfficeRoute> }
 } = {
-  members: { title: "Members", View: MembersView },
-  inbox: { title: "Inbox", View: InboxView },
+  overview: { title: "Overview", View: OverviewView },
+  calls: { title: "Activity", View: CallsView },
   tools: { title: "Tools", View: ToolsView },
   prompts: { title: "Prompts", View: PromptsView },
-  desktop: { title: "Desktop", View: DesktopView },
-  calls: { title: "Calls", View: CallsView },
-  try: { title: "Try", View: TryView },
+  desktop: { title: "Windows", View: DesktopView },
   documents: { title: "Documents", View: DocumentsView },
-  parts: { title: "Devices and packs", View: PartsView }
+  parts: { title: "Devices and packs", View: PartsView },
+  settings: { title: "Settings", View: SettingsView }
 }
+
+/** The places of an office by what people do there, each with its views. */
+const places: ReadonlyArray<readonly [title: string, views: readonly [OfficeViewName, ...Array<OfficeViewName>]]> = [
+  ["Overview", ["overview"]],
+  ["Activity", ["calls"]],
+  ["Explore", ["tools", "prompts", "desktop", "documents", "parts"]],
+  ["Settings", ["settings"]]
+]
 
 /** The length of an office id in the title of the page. */
 const maxTitleLength = 60
@@ -65,28 +74,12 @@ const connectionTexts: { readonly [State in store.ConnectionState]: readonly [te
   Unavailable: ["Server unavailable, trying again", "bad"]
 }
 
-const StatusLine = () => {
-  const state = store.connection.value
-  const [text, kind] = connectionTexts[state]
-  const { droppedEvents, omittedCalls } = store.pageState.value
-  return (
-    <footer class="row">
-      <span role="status" class={`dot ${kind} connection-${state}`}>
-        {text}
-      </span>
-      {omittedCalls > 0 && <span>{formatCount(omittedCalls)} calls were counted, but are not listed</span>}
-      {droppedEvents > 0 && (
-        <span class="bad">{formatCount(droppedEvents)} events were lost, because this page was too slow</span>
-      )}
-    </footer>
-  )
-}
-
 const SignOutButton = () => {
   const { error, run } = useAction<void>()
   const end = async () => {
     await signOut()
     clearInputs()
+    clearPageCalls()
     disconnect()
   }
   return (
@@ -121,18 +114,20 @@ const ThemeSwitch = () => {
   )
 }
 
-const Header = () => {
-  const { office, requiresSignIn = false, subject = "" } = store.session.value ?? {}
+const StatusLine = () => {
+  const state = store.connection.value
+  const [text, kind] = connectionTexts[state]
+  const { droppedEvents, omittedCalls } = store.pageState.value
+  const { requiresSignIn = false, subject = "" } = store.session.value ?? {}
   return (
-    <header class="row">
-      <nav aria-label="Server">
-        <span class="brand dot">A2C-SMCP</span>
-        {store.session.value !== undefined && office === undefined && (
-          <a href={officesHash} {...(store.route.value._tag === "Offices" && { "aria-current": "page" })}>
-            Offices
-          </a>
-        )}
-      </nav>
+    <footer class="row">
+      <span role="status" class={`dot ${kind} connection-${state}`}>
+        {text}
+      </span>
+      {omittedCalls > 0 && <span>{formatCount(omittedCalls)} calls were counted, but are not listed</span>}
+      {droppedEvents > 0 && (
+        <span class="bad">{formatCount(droppedEvents)} events were lost, because this page was too slow</span>
+      )}
       <span class="grow" />
       {requiresSignIn && (
         <>
@@ -143,26 +138,117 @@ const Header = () => {
         </>
       )}
       <ThemeSwitch />
+    </footer>
+  )
+}
+
+/** The calls of this page that run, from every view. */
+const RunningCalls = () => {
+  const running = [...pageCalls.value].filter(([, { state }]) => state._tag === "Running")
+  if (running.length === 0) return null
+  return (
+    <details class="chip">
+      <summary class="dot phase-running">{formatNumberOf(running.length, "running call")}</summary>
+      <ul class="plain card">
+        {running.map(([key, { abort, request }]) => (
+          <li key={key} class="row between">
+            <a href={officeHash(request, "tools", { tool: request.tool, computer: request.computer })}>
+              <Name of={request.tool} length={60} />
+            </a>
+            <SmallButton description={`Cancel ${request.tool}`} onPress={() => abort.abort()}>
+              Cancel
+            </SmallButton>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+/** Opens and closes the drawer of what needs a person, and counts it. The access key of the browser presses it as well. */
+const NeedsButton = () => {
+  const count = shownApprovals.value.length + failedServers.value.length
+  return (
+    <button
+      type="button"
+      class={count > 0 ? "needs urgent" : "needs"}
+      accessKey="n"
+      aria-expanded={isDrawerOpen.value}
+      onClick={() => (isDrawerOpen.value = !isDrawerOpen.value)}
+    >
+      <Icon of="bell" /> Needs you{count > 0 && ` (${formatCount(count)})`}
+    </button>
+  )
+}
+
+const Header = () => {
+  const { office } = store.session.value ?? {}
+  return (
+    <header class="row">
+      <nav aria-label="Server">
+        <span class="brand">
+          <Icon of="mark" /> A2C-SMCP
+        </span>
+        {store.session.value !== undefined && office === undefined && (
+          <a href={officesHash} {...(store.route.value._tag === "Offices" && { "aria-current": "page" })}>
+            Offices
+          </a>
+        )}
+      </nav>
+      <span class="grow" />
+      {store.session.value !== undefined && (
+        <>
+          <RunningCalls />
+          <NeedsButton />
+        </>
+      )}
     </header>
   )
 }
 
-const OfficeNavigation = ({ address, view }: OfficeRoute) => {
+interface LinksProps {
+  readonly label: string
+  readonly kind: string
+  readonly links: ReadonlyArray<readonly [title: string, view: OfficeViewName, isCurrent: boolean]>
+  readonly address: OfficeRoute["address"]
+}
+
+const Links = ({ address, kind, label, links }: LinksProps) => {
   const element = useRef<HTMLElement>(null)
   // A narrow page does not show all links at once.
   useEffect(() => {
     element.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
-  }, [view])
-  const approvals = approvalsOfOffice(store.openApprovals.value, address).length
+  })
   return (
-    <nav ref={element} aria-label="Office" class="tabs">
-      {officeViews.map((one) => (
-        <a key={one} href={officeHash(address, one)} {...(one === view && { "aria-current": "page" })}>
-          {views[one].title}
-          {one === "inbox" && approvals > 0 && ` (${formatCount(approvals)})`}
+    <nav ref={element} aria-label={label} class={kind}>
+      {links.map(([title, view, isCurrent]) => (
+        <a key={title} href={officeHash(address, view)} {...(isCurrent && { "aria-current": "page" })}>
+          {title}
         </a>
       ))}
     </nav>
+  )
+}
+
+const OfficeNavigation = ({ address, view }: OfficeRoute) => {
+  const [, shown] = places.find(([, one]) => one.includes(view)) ?? ["", []]
+  return (
+    <>
+      <Links
+        address={address}
+        label="Office"
+        kind="tabs"
+        links={places.map(([title, one]) => [title, one[0], one.includes(view)])}
+      />
+      {shown.length > 1 && (
+        <Links
+          address={address}
+          label="Explore"
+          kind="segments"
+          links={shown.map((one) => [views[one].title, one, one === view])}
+        />
+      )}
+    </>
   )
 }
 
@@ -172,7 +258,7 @@ const OfficeSummary = ({ address }: OfficeRoute) => {
   return (
     <p class="row note">
       {`${formatNumberOf(agents.length, "Agent")}, ${formatNumberOf(computers.length, "Computer")}, `}
-      {`${formatCount(callsPerSecond)} calls/s`}
+      {`${formatCount(callsPerSecond)} ${callsPerSecond === 1 ? "call" : "calls"}/s`}
       <Sparkline values={history} />
     </p>
   )
@@ -232,9 +318,12 @@ export const App = () => {
         Skip to the content
       </a>
       <Header />
-      <main id="content" tabIndex={-1}>
-        <Content />
-      </main>
+      <div class="frame">
+        <main id="content" tabIndex={-1}>
+          <Content />
+        </main>
+        {isDrawerOpen.value && store.session.value !== undefined && <NeedsDrawer />}
+      </div>
       <StatusLine />
     </>
   )

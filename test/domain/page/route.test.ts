@@ -3,21 +3,24 @@ import { Schema } from "effect"
 import { officeHash, officesHash, officeViews, parseRoute } from "../../../src/domain/page/route.ts"
 
 describe("parseRoute", () => {
-  it.each(["", "#", "#/", officesHash, "#/office", "#/office/0.2/", "#/office/0.2/team/unknown", "#/office/%/team"])(
+  it.each(["", "#", "#/", officesHash, "#/office", "#/office/0.2/", "#/office/%/team"])(
     "gives the list of offices for %s",
     (hash) => {
       assert.deepStrictEqual(parseRoute(hash), { _tag: "Offices" })
     }
   )
 
-  it("gives the members of an office by default", () => {
-    assert.deepStrictEqual(parseRoute("#/office/0.2/team"), {
-      _tag: "Office",
-      address: { line: "0.2", office: "team" },
-      view: "members",
-      parameters: {}
-    })
-  })
+  it.each(["#/office/0.2/team", "#/office/0.2/team/unknown", "#/office/0.2/team/inbox"])(
+    "gives the overview of the office for %s",
+    (hash) => {
+      assert.deepStrictEqual(parseRoute(hash), {
+        _tag: "Office",
+        address: { line: "0.2", office: "team" },
+        view: "overview",
+        parameters: {}
+      })
+    }
+  )
 
   it("ignores parameters that are not encoded correctly", () => {
     const route = parseRoute("#/office/0.2/team/tools?q=a%20b&x=%&=y")

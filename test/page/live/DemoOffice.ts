@@ -88,7 +88,7 @@ export class DemoOffice implements AsyncDisposable {
   }
 
   /** The URL of a view of the office. */
-  view(view: OfficeViewName, parameters: { readonly [name: string]: string } = {}): string {
+  view(view: OfficeViewName | "inbox", parameters: { readonly [name: string]: string } = {}): string {
     return `${this.offices}${officeHash({ line: "0.2", office: this.office }, view, parameters)}`
   }
 

@@ -42,16 +42,16 @@ describePages("office page of a live Server", () => {
     await result
   })
 
-  it("shows a call without consent as failed, with the code of the error", async () => {
+  it("shows a call without consent as denied, and who denied it", async () => {
     const { page } = await openUrl(office.view("calls"))
     await page.getByText("Connected", { exact: true }).waitFor()
     const { result } = office.startCall({ computer: "desk", tool: "clear_notes" })
     await callOf(page, "clear_notes").getByText("consent", { exact: true }).waitFor()
     await office.answerConsent(false)
-    await callOf(page, "clear_notes").getByText("failed", { exact: true }).waitFor()
+    await callOf(page, "clear_notes").getByText("denied", { exact: true }).waitFor()
     await callOf(page, "clear_notes").click()
     await details(page)
-      .getByText(/error 4005|the tool returned an error/)
+      .getByText(/denied this call$/)
       .waitFor()
     await result
   })

@@ -7,7 +7,7 @@ import { cardOf, rowOf, useLivePages } from "./useLivePages.ts"
 import { configOf, LiveParts } from "./LiveParts.ts"
 
 const office = "team"
-const members = "#/office/0.2/team/members"
+const members = "#/office/0.2/team/overview"
 const calls = "#/office/0.2/team/calls"
 
 /** A Computer with the tool `wait`, which does not end. */

@@ -122,7 +122,7 @@ describePages("office page of a live Server with a hostile Computer", () => {
     parts.run(Effect.exit(agent.callTool({ computer, tool: name, params: { text: hostile("argument") }, timeout: 60 })))
 
   it("shows the names of offices, members and MCP servers, and stderr, as text", async () => {
-    const { assertHarmless, page } = await open("members")
+    const { assertHarmless, page } = await open("overview", { computer })
     await shows(page, "office <img", "computer <img", "agent <img")
     await page.locator("summary").click()
     await shows(page, "stderr")
@@ -173,7 +173,7 @@ describePages("office page of a live Server with a hostile Computer", () => {
     ["broken_tool", "failure <img"]
   ] as const) {
     it(`shows what ${name} gives to a call of an operator as text`, async () => {
-      const { assertHarmless, page } = await open("try", { tool: name, computer })
+      const { assertHarmless, page } = await open("tools", { tool: name, computer })
       await page.getByRole("button", { name: "Run" }).click()
       await shows(page, text)
       await assertHarmless()

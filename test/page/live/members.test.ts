@@ -31,16 +31,22 @@ describePages("office page of a live Server", () => {
   })
 
   it("shows a Computer while it is in the office", async () => {
-    const { page } = await openUrl(office.view("members"))
-    await cardOf(page, "Agent demo-agent").waitFor()
+    const { page } = await openUrl(office.view("overview", { computer: "attic" }))
+    await page
+      .getByRole("list", { name: "Agents" })
+      .getByRole("link", { name: /^demo-agent/ })
+      .waitFor()
     const attic = await office.parts.computer({ ...member("attic"), config: configOf({}) })
+    const node = page.getByRole("list", { name: "Computers" }).getByRole("link", { name: /^attic/ })
+    await node.waitFor()
     await cardOf(page, "Computer attic").getByText("This Computer has no MCP servers.").waitFor()
     await attic.stop()
+    await node.waitFor({ state: "detached" })
     await cardOf(page, "Computer attic").waitFor({ state: "detached" })
   })
 
   it("shows the MCP servers of a Computer, and those that are stopped and started", async () => {
-    const { page } = await openUrl(office.view("members"))
+    const { page } = await openUrl(office.view("overview", { computer: "desk" }))
     const desk = cardOf(page, "Computer desk")
     const memory = rowOf(desk, "memory")
     await memory.getByText("ready", { exact: true }).waitFor()
@@ -56,7 +62,7 @@ describePages("office page of a live Server", () => {
     [false, "shows why an MCP server fails, without the stderr that the Computer does not share"]
   ] as const) {
     it(title, async () => {
-      const { page } = await openUrl(office.view("members"))
+      const { page } = await openUrl(office.view("overview", { computer: "attic" }))
       const operators = { states: true, stderr }
       const attic = await office.parts.computer({ ...member("attic"), config: failing, operators })
       const row = rowOf(cardOf(page, "Computer attic"), "failing")
@@ -72,7 +78,7 @@ describePages("office page of a live Server", () => {
   }
 
   it("shows that a Computer keeps its states private", async () => {
-    const { page } = await openUrl(office.view("members"))
+    const { page } = await openUrl(office.view("overview", { computer: "attic" }))
     const attic = await office.parts.computer({
       ...member("attic"),
       config: configOf({}),
@@ -83,7 +89,7 @@ describePages("office page of a live Server", () => {
   })
 
   it("disconnects a member, which joins again", async () => {
-    const { page } = await openUrl(office.view("members"))
+    const { page } = await openUrl(office.view("overview", { computer: "lab" }))
     await cardOf(page, "Computer lab").waitFor()
     const { status } = office.lab.service
     const lost = office.parts.run(Stream.runHead(Stream.filter(status, ({ _tag }) => _tag === "Disconnected")))

@@ -29,17 +29,17 @@ describePages("office page with members of other implementations", () => {
   const open = (view: OfficeViewName, parameters?: { readonly [name: string]: string }) =>
     openUrl(`${url}/office/${officeHash(address, view, parameters)}`)
 
-  for (const view of ["members", "parts"] as const) {
+  for (const view of ["overview", "parts"] as const) {
     it(`shows in the view ${view} that the states are not available`, async () => {
-      const { page } = await open(view)
-      const card = cardOf(page, view === "members" ? "Computer plain" : "plain")
+      const { page } = await open(view, { computer: "plain" })
+      const card = cardOf(page, view === "overview" ? "Computer plain" : "plain")
       await card.getByText("This information is not available from the implementation of this Computer.").waitFor()
     })
   }
 
   it("shows the version and the name of the member, and disconnects it", async () => {
     await parts.run(joinOffice({ url }, "computer", "second", address.office, { answers }))
-    const { page } = await open("members")
+    const { page } = await open("overview", { computer: "second" })
     await cardOf(page, "Computer second").getByText("0.2.0").waitFor()
     await page.getByRole("button", { name: "Disconnect second" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click()
@@ -62,7 +62,7 @@ describePages("office page with members of other implementations", () => {
   })
 
   it("calls tools as the Agent, but not beside an Agent", async () => {
-    const { page } = await open("try", { tool: "plain_tool", computer: "plain" })
+    const { page } = await open("tools", { tool: "plain_tool", computer: "plain" })
     await page.getByRole("button", { name: "Run" }).click()
     await page.getByText("plain result", { exact: true }).waitFor()
     await page.getByText("no Agent, 1 Computer").waitFor()

@@ -72,17 +72,23 @@ describePages("office page of the demo", () => {
       url: () => `${office.offices}#/offices`,
       prepare: (page) => page.getByText("1 Agent, 2 Computers", { exact: true }).waitFor()
     },
-    office: {
-      url: () => office.view("members"),
+    overview: {
+      url: () => office.view("overview"),
       prepare: async (page) => {
-        const desk = cardOf(page, "Computer desk")
-        await rowOf(desk, "memory").getByText("ready", { exact: true }).waitFor()
-        await rowOf(desk, "calendar").getByText("the process exited with code 1").waitFor()
+        const computers = page.getByRole("list", { name: "Computers" })
+        await computers.getByRole("link", { name: /^memory ready/ }).waitFor()
+        await computers.getByRole("link", { name: /^calendar backing off/ }).waitFor()
       }
     },
     tools: {
-      url: () => office.view("tools", { tool: "create_entities", computer: "desk" }),
-      prepare: (page) => page.getByRole("rowheader", { name: "entities" }).waitFor()
+      url: () => office.view("tools", { tool: "add_note", computer: "desk" }),
+      prepare: async (page) => {
+        await page.getByLabel("text *").fill("Buy milk")
+        await page.getByRole("button", { name: "Run" }).click()
+        await page.getByText("The tool succeeded").waitFor()
+        await page.getByRole("button", { name: "Which rule decides?" }).click()
+        await page.getByText(/^Decided by .*: the call runs\./).waitFor()
+      }
     },
     prompts: {
       url: () => office.view("prompts", { prompt: "args-prompt", server: "everything", computer: "lab" }),
@@ -101,16 +107,6 @@ describePages("office page of the demo", () => {
       url: () => office.view("inbox"),
       prepare: (page) => page.getByRole("button", { name: "Allow once: clear_notes" }).waitFor()
     },
-    try: {
-      url: () => office.view("try", { tool: "add_note", computer: "desk" }),
-      prepare: async (page) => {
-        await page.getByLabel("text *").fill("Buy milk")
-        await page.getByRole("button", { name: "Run" }).click()
-        await page.getByText("The tool succeeded").waitFor()
-        await page.getByRole("button", { name: "Which rule decides?" }).click()
-        await page.getByText(/^Decided by .*: the call runs\./).waitFor()
-      }
-    },
     documents: {
       url: () => office.view("documents", { computer: "desk", uri: "dpe://a2c.demo.notes/manual" }),
       prepare: (page) => page.getByText("The tools of this MCP server change two").waitFor()
@@ -118,6 +114,10 @@ describePages("office page of the demo", () => {
     parts: {
       url: () => office.view("parts"),
       prepare: (page) => rowOf(cardOf(page, "desk"), "lamp").waitFor()
+    },
+    settings: {
+      url: () => office.view("settings"),
+      prepare: (page) => page.getByRole("button", { name: "Disconnect lab" }).waitFor()
     }
   }
 

@@ -98,7 +98,7 @@ describePages("office page of a Server with API keys", () => {
     const { page } = await open()
     await signIn(page, "key-of-wanda")
     await page.getByText("no Agent, 1 Computer", { exact: true }).waitFor()
-    await page.evaluate(`location.hash = "#/office/0.2/team/try"`)
+    await page.evaluate(`location.hash = "#/office/0.2/team/tools"`)
     await page.getByText("The credentials of this page do not permit calls.").waitFor()
     await page.getByRole("button", { name: "Sign out" }).click()
     await page.getByLabel("Key or token").waitFor()

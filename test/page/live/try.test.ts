@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { describePages } from "../scripted/usePages.ts"
 import { tabTo } from "../scripted/expectations.ts"
 import { DemoOffice } from "./DemoOffice.ts"
-import { cardOf, useLivePages } from "./useLivePages.ts"
+import { useLivePages } from "./useLivePages.ts"
 
 const echo = { tool: "echo", computer: "lab" }
 const addNote = { tool: "add_note", computer: "desk" }
@@ -17,7 +17,7 @@ describePages("office page of a live Server", () => {
     })
 
     it("calls a tool as the Agent, and shows its result", async () => {
-      const { page } = await openUrl(office.view("try", echo))
+      const { page } = await openUrl(office.view("tools", echo))
       await page.getByLabel("message *").fill("Hello, office!")
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("The tool succeeded").waitFor()
@@ -25,7 +25,7 @@ describePages("office page of a live Server", () => {
     })
 
     it("does so without a mouse", async () => {
-      const { page } = await openUrl(office.view("try", echo))
+      const { page } = await openUrl(office.view("tools", echo))
       await page.getByLabel("message *").waitFor()
       await tabTo(page, "message *")
       await page.keyboard.press("ControlOrMeta+a")
@@ -35,7 +35,8 @@ describePages("office page of a live Server", () => {
     })
 
     it("shows the error of a tool, and the argument that is missing", async () => {
-      const { page } = await openUrl(office.view("try", addNote))
+      const { page } = await openUrl(office.view("tools", addNote))
+      await page.getByText("Arguments as JSON").click()
       await page.getByRole("textbox", { name: "Arguments as JSON" }).fill("{}")
       await page.getByRole("list", { name: "Missing arguments" }).getByText("text").waitFor()
       await page.getByRole("button", { name: "Run" }).click()
@@ -43,9 +44,10 @@ describePages("office page of a live Server", () => {
     })
 
     it("is a member only while it calls, and cancels the call", async () => {
-      const { page } = await openUrl(office.view("try", slow))
-      const { page: members } = await openUrl(office.view("members"))
-      const operator = cardOf(members, "Agent operator:anonymous")
+      const { page } = await openUrl(office.view("tools", slow))
+      const { page: members } = await openUrl(office.view("overview"))
+      const operator = members.getByRole("link", { name: /^operator:anonymous/ })
+      await page.getByText("Arguments as JSON").click()
       await page.getByRole("textbox", { name: "Arguments as JSON" }).fill(`{"duration": 60, "steps": 60}`)
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("The call runs as the Agent operator:anonymous of the office.").waitFor()
@@ -59,9 +61,10 @@ describePages("office page of a live Server", () => {
     })
 
     it("cancels the call of a page that is closed", async () => {
-      const { page: members } = await openUrl(office.view("members"))
-      const operator = cardOf(members, "Agent operator:anonymous")
-      const { page } = await openUrl(office.view("try", slow))
+      const { page: members } = await openUrl(office.view("overview"))
+      const operator = members.getByRole("link", { name: /^operator:anonymous/ })
+      const { page } = await openUrl(office.view("tools", slow))
+      await page.getByText("Arguments as JSON").click()
       await page.getByRole("textbox", { name: "Arguments as JSON" }).fill(`{"duration": 60, "steps": 60}`)
       await page.getByRole("button", { name: "Run" }).click()
       await operator.waitFor()
@@ -71,7 +74,7 @@ describePages("office page of a live Server", () => {
 
     it("answers the question of the MCP server, also where the owner lets operators decide nothing", async () => {
       const elicits = { tool: "trigger-elicitation-request", computer: "lab" }
-      const { accessibilityFindings, page } = await openUrl(office.view("try", elicits))
+      const { accessibilityFindings, page } = await openUrl(office.view("tools", elicits))
       await page.getByRole("button", { name: "Run" }).click()
       const result = page.getByRole("region", { name: "Result" })
       await result.getByText("Please provide inputs for the following fields:").waitFor()
@@ -82,7 +85,7 @@ describePages("office page of a live Server", () => {
     })
 
     it("waits for the consent of the Computer as an Agent does", async () => {
-      const { page } = await openUrl(office.view("try", { tool: "clear_notes", computer: "desk" }))
+      const { page } = await openUrl(office.view("tools", { tool: "clear_notes", computer: "desk" }))
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("waiting for consent").waitFor()
       await office.answerConsent(true)
@@ -95,12 +98,12 @@ describePages("office page of a live Server", () => {
     const { openUrl } = useLivePages(office, () => office.start())
 
     it("calls tools of a Computer that permits it, beside the Agent", async () => {
-      const { page } = await openUrl(office.view("try", addNote))
+      const { page } = await openUrl(office.view("tools", addNote))
       await page.getByLabel("text *").fill("Beside the Agent")
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("Note 1 is on the board.", { exact: true }).waitFor()
-      const { page: members } = await openUrl(office.view("members"))
-      await cardOf(members, "Agent demo-agent").waitFor()
+      const { page: members } = await openUrl(office.view("overview"))
+      await members.getByRole("link", { name: /^demo-agent/ }).waitFor()
       const { page: calls } = await openUrl(office.view("calls"))
       const row = calls.getByRole("option").filter({ hasText: "add_note" }).first()
       await row.click()
@@ -108,7 +111,7 @@ describePages("office page of a live Server", () => {
     })
 
     it("says that a Computer does not permit it, and shows the error", async () => {
-      const { page } = await openUrl(office.view("try", echo))
+      const { page } = await openUrl(office.view("tools", echo))
       await page.getByText("This Computer does not run calls of operators while the office has an Agent.").waitFor()
       await page.getByLabel("message *").fill("refused")
       await page.getByRole("button", { name: "Run" }).click()

@@ -20,15 +20,15 @@ const lab = { line: "0.4", office: "research-lab" }
 /** The views by their hashes; each shows what it can show. */
 export const busyViews: { readonly [view: string]: string } = {
   offices: "#/offices",
-  members: "#/office/0.2/team/members",
+  overview: "#/office/0.2/team/overview?computer=desk",
   inbox: "#/office/0.2/team/inbox",
   tools: "#/office/0.2/team/tools?tool=create_issue&computer=desk",
   prompts: "#/office/0.2/team/prompts?prompt=review&server=tracker&computer=desk",
   desktop: "#/office/0.2/team/desktop",
   calls: "#/office/0.2/team/calls?call=call-3",
-  try: "#/office/0.2/team/try?tool=create_issue&computer=desk",
   documents: "#/office/0.2/team/documents?computer=desk&uri=dpe%3A%2F%2Fnotes%2Freport-2.pdf%3Fformat%3Dmarkdown",
-  parts: "#/office/0.2/team/parts"
+  parts: "#/office/0.2/team/parts",
+  settings: "#/office/0.2/team/settings"
 }
 
 const tools = [

@@ -4,14 +4,23 @@ import { escapeNonAscii, type JsonObject } from "../../json.ts"
 import { quoteForShell } from "../../text/quoteForShell.ts"
 
 /** The phases of a call, as words in the list, the legend and the filter of calls. */
-export const callPhases = ["waiting", "consent", "running", "done", "failed", "cancelled"] as const
+export const callPhases = ["waiting", "consent", "running", "done", "failed", "denied", "cancelled"] as const
 export type CallPhase = (typeof callPhases)[number]
 
+/** True for a call of a tool. The other requests, such as for the list of tools, are housekeeping of the members. */
+export const isToolCall = ({ tool }: Pick<PageCall, "tool">): boolean => tool !== undefined
+
 /** `waiting`: for MCP servers that start; `consent`: for the consent of the user of the Computer. */
-export const phaseOf = ({ endedAt, outcome, status }: PageCall): CallPhase => {
+export const phaseOf = ({
+  decision,
+  endedAt,
+  outcome,
+  status
+}: Pick<PageCall, "decision" | "endedAt" | "outcome" | "status">): CallPhase => {
   if (endedAt !== undefined || outcome !== undefined) {
     if (outcome === "ok") return "done"
-    return outcome === "cancelled" ? "cancelled" : "failed"
+    if (outcome === "cancelled") return "cancelled"
+    return decision?.isAllowed === false ? "denied" : "failed"
   }
   if (status?._tag === "WaitingForConsent") return "consent"
   return status?._tag === "WaitingForServers" ? "waiting" : "running"
@@ -42,13 +51,18 @@ export const describeStatus = (status: PageCall["status"]): string => {
   }
 }
 
-/** States why a call failed; empty for other calls. */
-export const describeFailure = (outcome: string | undefined): string => {
+/** States who denied a call, or why it failed; empty for other calls. `subject` is the operator of the page. */
+export const describeFailure = (call: PageCall, subject = ""): string => {
+  const { decision, outcome } = call
+  if (phaseOf(call) === "denied" && decision !== undefined) {
+    return `${decision.by === `operator:${subject}` ? "you" : decision.by} denied this call`
+  }
   switch (outcome) {
     case undefined:
     case "ok":
-    case "cancelled":
       return ""
+    case "cancelled":
+      return "the call was cancelled"
     case "tool_error":
       return "the tool returned an error"
     case "timeout":

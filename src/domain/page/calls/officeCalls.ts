@@ -1,4 +1,4 @@
-import { durationOf } from "./callPhase.ts"
+import { durationOf, isToolCall } from "./callPhase.ts"
 import type { OfficeAddress } from "../PageEvent.ts"
 import type { PageState, TrackedCall } from "../PageState.ts"
 import type { ComputerName } from "../../model/ids.ts"
@@ -6,10 +6,14 @@ import type { ComputerName } from "../../model/ids.ts"
 /** The largest number of rows of a lane; further calls share the last one. */
 export const maxLaneRows = 6
 
-/** The calls of an office, the latest start first. */
-export const callsOfOffice = (state: PageState, { line, office }: OfficeAddress): ReadonlyArray<TrackedCall> =>
+/** The calls of the tools of an office, the latest start first; on demand also the requests of members for lists and the like. */
+export const callsOfOffice = (
+  state: PageState,
+  { line, office }: OfficeAddress,
+  hasHousekeeping = false
+): ReadonlyArray<TrackedCall> =>
   [...state.calls.values()]
-    .filter(({ call }) => call.office === office && call.line === line)
+    .filter(({ call }) => call.office === office && call.line === line && (hasHousekeeping || isToolCall(call)))
     .toSorted((one, other) => other.call.startedAt - one.call.startedAt)
 
 /** Calls of one Computer that overlap in time stand in several rows. */

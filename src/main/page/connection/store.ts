@@ -43,13 +43,23 @@ const calls = computed(() => pageState.value.calls)
 export const openApprovals = computed(() => findOpenApprovals(calls.value))
 
 const hash = signal(location.hash)
-addEventListener("hashchange", () => (hash.value = location.hash))
+
+/** The word of an address that opens the drawer of what needs a person, above the overview. */
+const opensDrawer = (): boolean => /^#\/office\/[^/]*\/[^/]*\/inbox(?:\?|$)/.test(location.hash)
+
+/** The drawer of what needs a person is shown. */
+export const isDrawerOpen = signal(opensDrawer())
+
+addEventListener("hashchange", () => {
+  hash.value = location.hash
+  if (opensDrawer()) isDrawerOpen.value = true
+})
 
 /** The view that the address names. A page for one office shows that office instead of the list. */
 export const route = computed(() => {
   const parsed = parseRoute(hash.value)
   const only = session.value?.office
-  return parsed._tag === "Offices" && only !== undefined ? parseRoute(officeHash(only, "members")) : parsed
+  return parsed._tag === "Offices" && only !== undefined ? parseRoute(officeHash(only, "overview")) : parsed
 })
 
 /** Changes parameters of the address without an entry in the history. */

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact"
+import { stateTones } from "../../../domain/page/officePicture.ts"
 import { formatCount } from "../../../domain/text/format.ts"
 import { LongText } from "./Text.tsx"
 
@@ -34,12 +35,12 @@ interface TableProps<A> {
   readonly hasRowHeaders?: boolean
 }
 
-/** A table that scrolls beside its page. */
+/** A table; on a narrow page each row is a list of its titles and cells. */
 export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, rows, width }: TableProps<A>) => {
   if (rows.length === 0 && empty !== undefined) return <p class="note">{empty}</p>
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label={label}>
-      <table style={{ minWidth: minWidths[width] }}>
+      <table style={{ "--width": minWidths[width] }}>
         <thead>
           <tr>
             {columns.map(({ title }) => (
@@ -58,7 +59,12 @@ export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, 
                     {cell(row)}
                   </th>
                 ) : (
-                  <td key={title} class={typeof kind === "function" ? kind(row) : kind} title={hint?.(row)}>
+                  <td
+                    key={title}
+                    class={typeof kind === "function" ? kind(row) : kind}
+                    title={hint?.(row)}
+                    data-title={title}
+                  >
                     {cell(row)}
                   </td>
                 )
@@ -71,25 +77,12 @@ export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, 
   )
 }
 
-/** The classes of the states of MCP servers and of nodes. */
-const stateClasses = {
-  starting: "waiting",
-  ready: "good",
-  degraded: "waiting",
-  idle: "idle",
-  "backing off": "bad",
-  failed: "bad",
-  stopped: "idle",
-  draining: "waiting",
-  unavailable: "bad"
-}
-
 /** The states of MCP servers or of nodes in their colours, with the reasons. */
-export const stateColumn: Column<{ readonly state: keyof typeof stateClasses; readonly reason?: string }> = {
+export const stateColumn: Column<{ readonly state: string; readonly reason?: string }> = {
   title: "State",
   cell: ({ reason, state }) => (
     <>
-      <span class={`dot ${stateClasses[state]}`}>{state}</span>
+      <span class={`dot ${stateTones[state]}`}>{state}</span>
       {reason !== undefined && <LongText text={reason} />}
     </>
   )

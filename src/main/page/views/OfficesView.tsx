@@ -9,41 +9,8 @@ import { CommandButton } from "../parts/CommandButton.tsx"
 import { Empty, exampleCommand } from "../parts/missing.tsx"
 import { Sparkline, type Column, countColumn, stateColumn, Table } from "../parts/Table.tsx"
 import { LongText, Name, formatClock, formatDateTime } from "../parts/Text.tsx"
-import { useSetting } from "../connection/storage.ts"
 
-/** Explains the system until it is closed. */
-const Introduction = () => {
-  const [state, setState] = useSetting("a2c.introduction")
-  return (
-    <details
-      class="card introduction"
-      open={state !== "closed"}
-      onToggle={({ currentTarget: { open } }) => setState(open ? "open" : "closed")}
-    >
-      <summary>What is this?</summary>
-      <p>
-        This Server connects <strong>Agents</strong>, the hosts of language models, with <strong>Computers</strong>. A
-        Computer runs MCP servers, and offers their tools, windows and documents. Members meet in an{" "}
-        <strong>office</strong>: one Agent, and any number of Computers.
-      </p>
-      <ul>
-        <li>
-          Choose an office to see its members and MCP servers, its tools, the desktop that the Agent sees, its calls,
-          documents, devices and tool packs.
-        </li>
-        <li>
-          Under Try, call a tool yourself. The members see the call under the name of the operator. The Computer asks
-          for consent as it does for an Agent.
-        </li>
-        <li>In the inbox of an office, decide about calls that wait for an approval, where the Computer allows it.</li>
-        <li>Otherwise this page only observes. It is not a member of an office.</li>
-      </ul>
-    </details>
-  )
-}
-
-/** Members and rejections that are listed; a Server may have more. */
-const maxListedMembers = 50
+/** Rejections that are listed; a Server may have more. */
 const maxListedRejections = 50
 
 /** Disconnects a member. The page of an Agent has no such right. */
@@ -62,31 +29,6 @@ export const DisconnectButton = ({ member }: { readonly member: PageMember }) =>
     </CommandButton>
   )
 
-export const RoleTag = ({ role }: Pick<PageMember, "role">) => (
-  <span class={`tag role-${role}`}>{role === "agent" ? "Agent" : "Computer"}</span>
-)
-
-const Members = ({ office }: { readonly office: OfficeSummary }) => {
-  const members = [...office.agents, ...office.computers]
-  return (
-    <details>
-      <summary>{`${formatNumberOf(office.agents.length, "Agent")}, ${formatNumberOf(office.computers.length, "Computer")}`}</summary>
-      <ul class="plain members">
-        {members.slice(0, maxListedMembers).map((member) => (
-          <li key={member.sid} class="row">
-            <RoleTag role={member.role} />
-            <span class="grow">
-              <Name of={member.name} />
-            </span>
-            <DisconnectButton member={member} />
-          </li>
-        ))}
-      </ul>
-      {members.length > maxListedMembers && <a href={officeHash(office, "members")}>all members</a>}
-    </details>
-  )
-}
-
 const OpenApprovals = ({ office }: { readonly office: OfficeSummary }) => {
   const count = approvalsOfOffice(openApprovals.value, office).length
   if (count === 0) return null
@@ -101,13 +43,17 @@ const officeColumns: ReadonlyArray<Column<OfficeSummary>> = [
   {
     title: "Office",
     cell: (office) => (
-      <a href={officeHash(office, "members")}>
+      <a href={officeHash(office, "overview")}>
         <Name of={office.office} />
       </a>
     )
   },
   { title: "Protocol line", cell: ({ line }) => <Name of={line} /> },
-  { title: "Members", cell: (office) => <Members office={office} /> },
+  {
+    title: "Members",
+    cell: ({ agents, computers }) =>
+      `${formatNumberOf(agents.length, "Agent")}, ${formatNumberOf(computers.length, "Computer")}`
+  },
   { title: "Open approvals", cell: (office) => <OpenApprovals office={office} />, kind: "number" },
   countColumn("Calls per second", ({ callsPerSecond }) => callsPerSecond),
   { title: "Last minute", cell: ({ history }) => <Sparkline values={history} /> },
@@ -224,7 +170,10 @@ export const OfficesView = () => {
   return (
     <>
       <h1>Offices</h1>
-      <Introduction />
+      <p class="note">
+        In an office one Agent, the host of a language model, works with any number of Computers, which run MCP servers.
+        This page observes them. It is not a member.
+      </p>
       <Totals offices={offices} nodes={nodes} />
       {offices.length === 0 ? (
         <Empty command={`${exampleCommand("team")}\n${memberCommand("agent", "team", "tools")}`}>

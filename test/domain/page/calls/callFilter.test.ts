@@ -54,7 +54,10 @@ describe("parseCallFilter", () => {
   })
 
   it.each([
-    ["status:broken", /^status must be one of waiting, consent, running, done, failed, cancelled; found "broken"$/],
+    [
+      "status:broken",
+      /^status must be one of waiting, consent, running, done, failed, denied, cancelled; found "broken"$/
+    ],
     ["duration>fast", /^duration must be a number with the unit ms, s or m/],
     ["duration:5", /^duration needs > or </],
     ["colour:red", /^unknown field "colour"; the fields are tool, computer, agent/],

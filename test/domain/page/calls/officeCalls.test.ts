@@ -58,9 +58,18 @@ describe("describeFailure", () => {
     ["ok", ""],
     ["tool_error", "the tool returned an error"],
     ["timeout", "timeout"],
+    ["cancelled", "the call was cancelled"],
     ["4005", "error 4005"]
   ])("states the outcome %s in words", (outcome, words) => {
-    assert.strictEqual(describeFailure(outcome), words)
+    assert.strictEqual(describeFailure(makeCall({ outcome })), words)
+  })
+
+  it.each([
+    ["operator:ops", "you denied this call"],
+    ["operator:ann", "operator:ann denied this call"]
+  ])("states that %s denied the call", (by, words) => {
+    const decision = { _tag: "Decided", computer: "desk", isAllowed: false, by } as const
+    assert.strictEqual(describeFailure(makeCall({ outcome: "4005", decision }), "ops"), words)
   })
 })
 
@@ -70,6 +79,13 @@ describe("callsOfOffice", () => {
     const calls = [makeCall({ id: "old", startedAt: 1 }), makeCall({ id: "new", startedAt: 2 }), ...others]
     const state = applyMessage(initialState, makeSnapshot({ calls }))
     assert.deepStrictEqual(idsOf(callsOfOffice(state, team)), ["new", "old"])
+  })
+
+  it("gives requests other than calls of tools on demand only", () => {
+    const { tool: _tool, ...listing } = makeCall({ id: "list", event: "client:get_tools", startedAt: 1 })
+    const state = applyMessage(initialState, makeSnapshot({ calls: [makeCall({ id: "call", startedAt: 2 }), listing] }))
+    assert.deepStrictEqual(idsOf(callsOfOffice(state, team)), ["call"])
+    assert.deepStrictEqual(idsOf(callsOfOffice(state, team, true)), ["call", "list"])
   })
 })
 

@@ -4,10 +4,12 @@ import type { JsonObject } from "../../../../domain/json.ts"
 import type { AppContent, ToolApp } from "../../../../domain/page/apps/findApp.ts"
 import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
 import { callToolOnce, mcpRequest } from "../../connection/callOfficeTool.ts"
+import { session } from "../../connection/store.ts"
 import { ConfirmDialog } from "../../parts/CommandButton.tsx"
 import { SmallButton } from "../../parts/controls.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
+import { CallApprovals } from "../inbox/CallApprovals.tsx"
 import { AppRequestFailed, makeAppBridge } from "./appBridge.ts"
 
 /** The time in milliseconds in which the sandbox must answer, and in which an app may end. */
@@ -110,7 +112,12 @@ const useAppBridge = (
   useEffect(() => {
     const element = frame.current
     if (element === null) return
+    // The calls of the app end with the app, not with the view.
     const abort = new AbortController()
+    const end = (reason: string): void => {
+      abort.abort()
+      onStop(reason)
+    }
     const made = makeAppBridge({
       app,
       content,
@@ -123,8 +130,8 @@ const useAppBridge = (
       openLink,
       onHeight: (wanted) =>
         void (element.style.height = `${Math.min(height.max, Math.max(height.min, Math.ceil(wanted)))}px`),
-      onTornDown: () => onStop(""),
-      onViolation: onStop
+      onTornDown: () => end(""),
+      onViolation: end
     })
     bridge.current = made
     const onMessage = ({ data, origin: from, source }: MessageEvent<unknown>): void => {
@@ -134,13 +141,12 @@ const useAppBridge = (
     element.style.height = `${height.first}px`
     element.src = sandboxUrl(origin, content)
     const timer = setTimeout(() => {
-      if (!made.isLoaded()) onStop(`It cannot be loaded: this browser does not reach ${origin}.`)
+      if (!made.isLoaded()) end(`It cannot be loaded: this browser does not reach ${origin}.`)
     }, loadTimeout)
     return () => {
       clearTimeout(timer)
       removeEventListener("message", onMessage)
       made.end()
-      abort.abort()
     }
   }, [])
   return bridge
@@ -149,6 +155,7 @@ const useAppBridge = (
 /** An app in its frame, the calls that it makes, and the links that it asks to open. */
 export const AppFrame = (props: AppFrameProps) => {
   const { app, call, onStop } = props
+  const { target } = call
   const frame = useRef<HTMLIFrameElement>(null)
   const requests = useAppRequests(props)
   const bridge = useAppBridge(frame, props, requests)
@@ -182,6 +189,12 @@ export const AppFrame = (props: AppFrameProps) => {
           </>
         ))}
       </p>
+      <CallApprovals
+        isShown={({ call: { agent, computer, line, office } }) =>
+          agent === `operator:${session.value?.subject ?? ""}` &&
+          [computer, line, office].join() === [target.computer, target.line, target.office].join()
+        }
+      />
       {activities.length > 0 && (
         <ul class="note" aria-label="Calls of the app">
           {activities.map(({ outcome, tool }, index) => (

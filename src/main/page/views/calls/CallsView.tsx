@@ -34,14 +34,16 @@ import { CommandButton } from "../../parts/CommandButton.tsx"
 import { CopyButton } from "../../parts/controls.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { AppCard } from "../apps/AppCard.tsx"
-import { useOfficeTools } from "../ToolsView.tsx"
+import { CallResult } from "../tools/RunningCall.tsx"
+import { useOfficeTools } from "../tools/officeTools.ts"
 
 /** How often running bars grow, in milliseconds. */
 const tick = 250
 
 const Phase = ({ of }: { readonly of: CallPhase }) => <span class={`dot phase phase-${of}`}>{of}</span>
 
-const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => (
+/** A call in a line. */
+export const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => (
   <>
     <Phase of={phaseOf(call)} />
     <span class="grow">
@@ -83,7 +85,11 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
   const now = paused?.now ?? Math.max(current, state.at)
   const text = parameters["filter"] ?? ""
   const filter = useMemo(() => parseCallFilter(text), [text])
-  const calls = useMemo(() => callsOfOffice(state, address), [state.calls, address.line, address.office])
+  const hasHousekeeping = parameters["all"] === "1"
+  const calls = useMemo(
+    () => callsOfOffice(state, address, hasHousekeeping),
+    [state.calls, address.line, address.office, hasHousekeeping]
+  )
   const shown = useMemo(
     () => (typeof filter === "string" ? calls : calls.filter(({ call }) => filter(call, now))),
     // The duration of running calls is compared again with each batch.
@@ -108,6 +114,14 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
         <span id="call-filter-state" class={typeof filter === "string" ? "error" : "note"}>
           {typeof filter === "string" ? visibleLine(filter) : <Latency calls={shown} />}
         </span>
+        <label>
+          <input
+            type="checkbox"
+            checked={hasHousekeeping}
+            onChange={(event) => replaceParameters({ all: event.currentTarget.checked ? "1" : undefined })}
+          />{" "}
+          Housekeeping
+        </label>
         <button
           type="button"
           aria-pressed={paused !== undefined}
@@ -146,21 +160,20 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
 /** The timeout of the calls of an app. */
 const appTimeoutSeconds = 60
 
-/** The facts of a call. Its only phase stands above them. */
+/** The facts of a call, those first that a person asks for. Its only phase stands above them. */
 const factsOf = ({ call, phases }: TrackedCall, now: number) =>
   [
     ["Duration", formatDuration(durationOf(call, now))],
+    ["Agent", call.agent],
+    ["Computer", call.computer],
     ["Started", formatDateTime(call.startedAt)],
-    ["Ended", call.endedAt === undefined ? undefined : formatDateTime(call.endedAt)],
+    ["Decision", describeStatus(call.decision)],
     [
       "Phases",
       (phases.length < 2 ? [] : phases)
         .map(({ at, phase }) => `${phase} after ${formatDuration(Math.max(0, at - call.startedAt))}`)
         .join(", ")
     ],
-    ["Decision", describeStatus(call.decision)],
-    ["Computer", call.computer],
-    ["Agent", call.agent],
     ["Subject", call.subject],
     ["Event", call.event],
     ["Request id", call.reqId],
@@ -210,6 +223,7 @@ const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now
   const wanted = { key: call.id, version: String(isRunning), command: { _tag: "GetCallBody", id: call.id } } as const
   const { error, reply } = useReplies<"GetCallBody">(hasBodies ? [wanted] : []).get(call.id) ?? {}
   const params = parseJsonObject(reply?.params)
+  const result = parseJsonObject(reply?.result)
   return (
     <article>
       <h2>
@@ -217,7 +231,10 @@ const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now
       </h2>
       <p>
         <Phase of={phaseOf(call)} />{" "}
-        <Name of={isRunning ? describeStatus(call.status) : describeFailure(call.outcome)} length={1_000} />
+        <Name
+          of={isRunning ? describeStatus(call.status) : describeFailure(call, session.value?.subject)}
+          length={1_000}
+        />
       </p>
       {isRunning && (
         <p>
@@ -231,18 +248,22 @@ const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now
           </CommandButton>
         </p>
       )}
-      <Facts facts={factsOf(entry, now)} />
-      <AsCommand call={call} params={params} />
+      <Facts isRow facts={factsOf(entry, now)} />
       {error !== undefined && <ErrorText error={error} />}
       {reply !== undefined && (
-        <>
-          <h3>Arguments</h3>
-          <LongText text={reply.params} code />
-          <h3>Result</h3>
-          <LongText text={reply.result} code />
-          <CallApp call={call} params={params} result={parseJsonObject(reply.result)} />
-        </>
+        <div class="side-by-side">
+          <section aria-label="Arguments">
+            <h3>Arguments</h3>
+            <LongText text={reply.params} code />
+          </section>
+          <section aria-label="Result">
+            <h3>Result</h3>
+            {result === undefined ? <LongText text={reply.result} code /> : <CallResult result={result} />}
+            <CallApp call={call} params={params} result={result} />
+          </section>
+        </div>
       )}
+      <AsCommand call={call} params={params} />
     </article>
   )
 }

@@ -26,6 +26,8 @@ const periods: ReadonlyArray<{ readonly label: string; readonly millis?: number 
 ]
 
 interface AnswerButtonProps {
+  /** The access key. Of several buttons with one key a browser moves the focus only. */
+  readonly accessKey?: string
   readonly kind?: "primary" | "danger"
   /** The visible label, followed by the tool for screen readers. */
   readonly label: string
@@ -37,7 +39,7 @@ interface AnswerButtonProps {
   readonly onPress: () => void
 }
 
-const AnswerButton = ({ isBlocked, isSteady, kind, label, onPress, tool, type }: AnswerButtonProps) => {
+const AnswerButton = ({ accessKey = "", isBlocked, isSteady, kind, label, onPress, tool, type }: AnswerButtonProps) => {
   const press = (event: TargetedMouseEvent<HTMLButtonElement>) => {
     event.preventDefault()
     const isPointer = event.detail > 0
@@ -47,6 +49,7 @@ const AnswerButton = ({ isBlocked, isSteady, kind, label, onPress, tool, type }:
     <button
       type={type ?? "button"}
       class={kind ?? ""}
+      accessKey={accessKey}
       aria-label={visibleLine(`${label}: ${truncate(tool, 200)}`)}
       // A disabled button would lose the focus.
       aria-disabled={isBlocked || !isSteady}
@@ -87,6 +90,7 @@ export const ApprovalActions = ({ error, isSending, isSteady, onAnswer, tool }: 
         <AnswerButton
           {...common}
           kind="primary"
+          accessKey="a"
           label="Allow once"
           onPress={() => onAnswer({ action: "allow", scope: "once" })}
         />
@@ -111,7 +115,7 @@ export const ApprovalActions = ({ error, isSending, isSteady, onAnswer, tool }: 
           onInput={(event) => setReason(event.currentTarget.value)}
         />
         {/* Enter in the reason denies: it is the only button that submits. */}
-        <AnswerButton {...common} kind="danger" label="Deny" type="submit" onPress={deny} />
+        <AnswerButton {...common} accessKey="d" kind="danger" label="Deny" type="submit" onPress={deny} />
       </div>
     </form>
   )

@@ -33,7 +33,7 @@ const describeEnd = (call: PageCall): string => {
   if (call.decision !== undefined) return describeStatus(call.decision)
   if (call.endedAt === undefined) return "the call does not wait for this approval any more"
   if (phaseOf(call) === "cancelled") return "the call was cancelled before a decision"
-  const failure = describeFailure(call.outcome)
+  const failure = describeFailure(call)
   return `the call ended without a decision${failure === "" ? "" : `: ${failure}`}`
 }
 

@@ -11,16 +11,15 @@ import {
 } from "../../../../domain/page/form/formDraft.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
-import type { OfficeRoute } from "../../../../domain/page/route.ts"
-import { connectionWords, currentOffice, replaceParameters, session } from "../../connection/store.ts"
+import { pageCallKey, pageCalls, startPageCall } from "../../connection/pageCalls.ts"
+import { connectionWords, currentOffice, session } from "../../connection/store.ts"
 import { readInput, writeInput } from "../../connection/storage.ts"
 import { SchemaForm } from "../../parts/FormFields.tsx"
 import { CopyButton, Select } from "../../parts/controls.tsx"
-import { exampleCommand, Empty } from "../../parts/missing.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
-import { findListedTool, type PageTool, ToolNotes, useOfficeTools } from "../ToolsView.tsx"
-import { RunningCall, useToolCall } from "./RunningCall.tsx"
+import type { PageTool } from "./officeTools.ts"
+import { RunningCall } from "./RunningCall.tsx"
 import type { PageReplies, PageCommandOf } from "../../../../domain/page/PageCommand.ts"
 import { formatOutcome } from "../../../../domain/policy/Rule.ts"
 import { sendCommand, useAction } from "../../connection/api.ts"
@@ -59,11 +58,53 @@ const useArguments = ({ key, tool }: PageTool) => {
   }
 }
 
-/** The arguments as a form, and as JSON beside it. */
-const ArgumentsEditor = (given: ReturnType<typeof useArguments>) => (
-  <>
-    <div class="columns">
-      <section class="card" aria-label="Form">
+/** The arguments as JSON, which follow the form. */
+const JsonArguments = (given: ReturnType<typeof useArguments>) => (
+  <details class="field" open={given.form._tag !== "Group"}>
+    <summary>Arguments as JSON</summary>
+    <textarea
+      class="code"
+      aria-label="Arguments as JSON"
+      rows={Math.min(maxRows, Math.max(minRows, given.text.split("\n").length + 1))}
+      spellcheck={false}
+      value={given.text}
+      aria-invalid={given.error !== undefined}
+      aria-describedby="json-error"
+      onInput={({ currentTarget: { value } }) => given.setText(value)}
+    />
+    <p id="json-error" class="error">
+      {given.error && visibleLine(given.error)}
+    </p>
+  </details>
+)
+
+/** The form of a tool, its run and its result side by side. The call continues when the view changes. */
+export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress; readonly chosen: PageTool }) => {
+  const given = useArguments(chosen)
+  const { params, problems } = given
+  const [timeout, setTimeoutSeconds] = useState(defaultTimeoutSeconds)
+  const { agents } = currentOffice(address)
+  const { approvals, operatorCalls } = chosen.computer.features
+  const isOfAgent = session.value?.office !== undefined
+  const isPermitted = isOfAgent || agents.length === 0 || operatorCalls
+  const target = { ...address, computer: chosen.computer.name, tool: chosen.tool.name }
+  const call = pageCalls.value.get(pageCallKey(target))
+  const isRunning = call?.state._tag === "Running"
+  const start = (event: Event) => {
+    event.preventDefault()
+    if (params === undefined) return
+    writeInput(chosen.key, given.text)
+    void startPageCall({ ...target, params, timeout })
+  }
+  return (
+    <div class="side-by-side">
+      <form onSubmit={start} aria-label="Call">
+        {!isPermitted && (
+          <p class="error">
+            This Computer does not run calls of operators while the office has an Agent.{" "}
+            <code>a2c computer --operators</code> permits them.
+          </p>
+        )}
         <SchemaForm
           field={given.form}
           draft={given.draft}
@@ -71,67 +112,25 @@ const ArgumentsEditor = (given: ReturnType<typeof useArguments>) => (
           empty="The tool has no parameters."
           missing="The schema of this tool has no form. Enter the arguments as JSON."
         />
-      </section>
-      <section class="card" aria-label="Arguments as JSON">
-        <div class="form-field">
-          <label for="json-arguments">Arguments as JSON</label>
-          <textarea
-            id="json-arguments"
-            class="code"
-            rows={Math.min(maxRows, Math.max(minRows, given.text.split("\n").length + 1))}
-            spellcheck={false}
-            value={given.text}
-            aria-invalid={given.error !== undefined}
-            aria-describedby="json-error"
-            onInput={({ currentTarget: { value } }) => given.setText(value)}
-          />
-          <p id="json-error" class="error">
-            {given.error && visibleLine(given.error)}
-          </p>
-        </div>
-      </section>
-    </div>
-    {given.problems.length > 0 && (
-      <ul class="note" aria-label="Missing arguments">
-        {given.problems.map(({ message, path }) => (
-          <li key={path}>
-            <Name of={path === "" ? "arguments" : path} /> <Name of={message} />
-          </li>
-        ))}
-      </ul>
-    )}
-  </>
-)
-
-const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonly chosen: PageTool }) => {
-  const given = useArguments(chosen)
-  const { params } = given
-  const [timeout, setTimeoutSeconds] = useState(defaultTimeoutSeconds)
-  const { call, cancel, request, run } = useToolCall()
-  const isRunning = call?._tag === "Running"
-  const { agents } = currentOffice(address)
-  const { approvals, operatorCalls } = chosen.computer.features
-  const isOfAgent = session.value?.office !== undefined
-  const isPermitted = isOfAgent || agents.length === 0 || operatorCalls
-  const target = { ...address, computer: chosen.computer.name, tool: chosen.tool.name }
-  const start = (event: Event) => {
-    event.preventDefault()
-    if (params === undefined) return
-    writeInput(chosen.key, given.text)
-    void run({ ...target, params, timeout })
-  }
-  return (
-    <>
-      <form onSubmit={start}>
-        {!isPermitted && (
-          <p class="error">
-            This Computer does not run calls of operators while the office has an Agent.{" "}
-            <code>a2c computer --operators</code> permits them.
-          </p>
+        <JsonArguments {...given} />
+        {problems.length > 0 && (
+          <ul class="note" aria-label="Missing arguments">
+            {problems.map(({ message, path }) => (
+              <li key={path}>
+                <Name of={path === "" ? "arguments" : path} /> <Name of={message} />
+              </li>
+            ))}
+          </ul>
         )}
-        {chosen.tool.description !== "" && <LongText text={chosen.tool.description} />}
-        <ArgumentsEditor {...given} />
         <div class="row field">
+          <button type="submit" class="primary" disabled={isRunning || params === undefined}>
+            Run
+          </button>
+          {isRunning && (
+            <button type="button" onClick={() => call.abort.abort()}>
+              Cancel
+            </button>
+          )}
           <label for="call-timeout">Timeout in seconds</label>
           <input
             id="call-timeout"
@@ -144,14 +143,6 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
               Number.isInteger(valueAsNumber) && setTimeoutSeconds(valueAsNumber)
             }
           />
-          <button type="submit" class="primary" disabled={isRunning || params === undefined}>
-            Run
-          </button>
-          {isRunning && (
-            <button type="button" onClick={cancel}>
-              Cancel
-            </button>
-          )}
           {params !== undefined && (
             <CopyButton label="Copy as a command" text={copyAsCommand(target, connectionWords(), params)} />
           )}
@@ -160,57 +151,18 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
           <ExplainCall command={params && { ...target, params }} agents={agents.map(({ name }) => name)} />
         )}
       </form>
-      {call !== undefined && request !== undefined && (
-        <section class="card" aria-label="Result">
-          <RunningCall call={call} request={request} tool={chosen.tool} />
-        </section>
-      )}
-    </>
-  )
-}
-
-/** Calls a tool with arguments from a form or from JSON. */
-export const TryView = ({ address, parameters }: OfficeRoute) => {
-  const { errors, isLoading, starting, tools } = useOfficeTools(address)
-  const chosen = findListedTool(tools, parameters)
-  if (session.value?.mayCall !== true) {
-    return (
-      <p class="note">The credentials of this page do not permit calls. They need the right agent for this office.</p>
-    )
-  }
-  const choose = (key: string) => {
-    const one = tools.find((other) => other.key === key)
-    replaceParameters({ tool: one?.tool.name, computer: one?.computer.name })
-  }
-  return (
-    <>
-      <ToolNotes errors={errors} starting={starting} />
-      {tools.length === 0 && !isLoading ? (
-        <Empty command={exampleCommand(address.office)}>No Computer of this office offers tools:</Empty>
-      ) : (
-        <div class="row field">
-          <label for="try-tool">Tool</label>
-          <Select
-            attributes={{ id: "try-tool" }}
-            value={chosen?.key ?? ""}
-            options={[
-              ["", isLoading ? "loading" : "choose a tool"],
-              ...tools.map(({ computer, key, tool }) => [key, visibleLine(`${tool.name} at ${computer.name}`)] as const)
-            ]}
-            onSelect={choose}
-          />
-        </div>
-      )}
-      {chosen === undefined && tools.length > 0 && (
-        <p class="note">
-          Choose a tool to call it with arguments of your choice.{" "}
-          {session.value.office === undefined
-            ? "Members of the office see the call under the name of the operator."
-            : "The Agent of this page makes the call."}
-        </p>
-      )}
-      {chosen !== undefined && <TryTool key={chosen.key} address={address} chosen={chosen} />}
-    </>
+      <section class="result" aria-label="Result">
+        {call === undefined ? (
+          <p class="note">
+            {isOfAgent
+              ? "The Agent of this page makes the call. Its result appears here."
+              : "Members of the office see the call under your name. Its result appears here."}
+          </p>
+        ) : (
+          <RunningCall call={call} tool={chosen.tool} />
+        )}
+      </section>
+    </div>
   )
 }
 
@@ -255,7 +207,7 @@ const ExplainCall = ({ agents, command }: ExplainProps) => {
     run((signal) => sendCommand<"ExplainCall">(asked, signal))
   }
   return (
-    <section class="card" aria-label="Decision">
+    <section class="field" aria-label="Decision">
       <div class="row field">
         {agents.length > 0 && (
           <>

@@ -1,0 +1,69 @@
+import type { PageMember } from "../../../domain/page/PageEvent.ts"
+import type { OfficeRoute } from "../../../domain/page/route.ts"
+import { currentOffice, memberCommand, session } from "../connection/store.ts"
+import { CopyButton } from "../parts/controls.tsx"
+import { Icon } from "../parts/Icon.tsx"
+import { exampleCommand } from "../parts/missing.tsx"
+import { type Column, Table } from "../parts/Table.tsx"
+import { formatDateTime, LongText, Name } from "../parts/Text.tsx"
+import { DisconnectButton } from "./OfficesView.tsx"
+
+/** What a Computer lets operators do, as its flags have it. */
+const describeShares = ({ features, role }: PageMember): string =>
+  role === "agent"
+    ? ""
+    : [
+        ...(features.inspection ? ["see the states of its MCP servers"] : []),
+        ...(features.operatorCalls ? ["call its tools beside the Agent"] : []),
+        ...(features.approvals ? ["decide about its approvals"] : [])
+      ].join(", ") || "nothing"
+
+const memberColumns: ReadonlyArray<Column<PageMember>> = [
+  {
+    title: "Member",
+    cell: ({ name, role }) => (
+      <>
+        <Icon of={role} /> <Name of={name} />
+      </>
+    )
+  },
+  { title: "Role", cell: ({ role }) => (role === "agent" ? "Agent" : "Computer") },
+  { title: "Protocol version", cell: ({ version }) => <Name of={version} /> },
+  { title: "Subject", cell: ({ subject }) => <Name of={subject} /> },
+  { title: "Node", cell: ({ node }) => <Name of={node} /> },
+  { title: "Joined", cell: ({ joinedAt }) => formatDateTime(joinedAt) },
+  { title: "Operators may", cell: describeShares },
+  { title: "Actions", cell: (member) => <DisconnectButton member={member} /> }
+]
+
+const Command = ({ text }: { readonly text: string }) => (
+  <div class="row field">
+    <LongText text={text} code />
+    <CopyButton label="Copy" text={text} />
+  </div>
+)
+
+/** The members of an office, what its Computers share, and how others join. */
+export const SettingsView = ({ address }: OfficeRoute) => {
+  const { agents, computers } = currentOffice(address)
+  return (
+    <>
+      <h2>Members</h2>
+      <Table
+        label="Members"
+        width="widest"
+        columns={memberColumns}
+        rows={[...agents, ...computers]}
+        keyOf={({ sid }) => sid}
+        empty="This office has no members."
+      />
+      {session.value?.office === undefined && (
+        <>
+          <h2>Join this office</h2>
+          <Command text={exampleCommand(address.office)} />
+          <Command text={memberCommand("agent", address.office, "tools")} />
+        </>
+      )}
+    </>
+  )
+}

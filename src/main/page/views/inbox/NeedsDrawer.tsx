@@ -1,0 +1,151 @@
+import { computed } from "@preact/signals"
+import { useEffect, useMemo, useRef } from "preact/hooks"
+import { stateTones } from "../../../../domain/page/officePicture.ts"
+import type { InspectedServer } from "../../../../domain/page/Inspection.ts"
+import { computerKey } from "../../../../domain/page/PageState.ts"
+import { SmallButton } from "../../parts/controls.tsx"
+import { Icon } from "../../parts/Icon.tsx"
+import {
+  approvalsOfOffice,
+  type DecidedCall,
+  findDecidedCalls,
+  type ListedApproval,
+  updateListed
+} from "../../../../domain/page/calls/openApprovals.ts"
+import { formatCount, formatNumberOf } from "../../../../domain/text/format.ts"
+import { isSoundOn, switchSound } from "../../connection/approvalSound.ts"
+import { officeHash } from "../../../../domain/page/route.ts"
+import { currentOffice, isDrawerOpen, openApprovals, pageState, route } from "../../connection/store.ts"
+import { Empty } from "../../parts/missing.tsx"
+import { ApprovalCard, canDecide, useSteady } from "./ApprovalCard.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
+import { formatDateTime, LongText, Name } from "../../parts/Text.tsx"
+
+const decisionColumns: ReadonlyArray<Column<DecidedCall>> = [
+  {
+    title: "Tool",
+    cell: ({ call }) => (
+      <a href={officeHash(call, "calls", { call: call.id })}>
+        <Name of={call.tool ?? call.event} />
+      </a>
+    )
+  },
+  { title: "Agent", cell: ({ call }) => <Name of={call.agent} /> },
+  { title: "Computer", cell: ({ call }) => <Name of={call.computer} /> },
+  {
+    title: "Decision",
+    cell: ({ decision }) => (decision.isAllowed ? "allowed" : "denied"),
+    kind: ({ decision }) => (decision.isAllowed ? "good" : "bad")
+  },
+  { title: "By", cell: ({ decision }) => <Name of={decision.by} /> },
+  { title: "Time", cell: ({ at }) => formatDateTime(at) }
+]
+
+/** Approvals that are shown at once: each one fetches its arguments. */
+const maxCards = 20
+
+const isTroubled = ({ state }: InspectedServer): boolean => stateTones[state] === "bad"
+
+/** The MCP servers of the watched office that do not run, by their Computers. */
+export const failedServers = computed(() => {
+  const { value: current } = route
+  if (current._tag !== "Office") return []
+  return currentOffice(current.address).computers.flatMap((computer) =>
+    (pageState.value.inspections.get(computerKey(computer, computer.name))?.servers ?? [])
+      .filter(isTroubled)
+      .map((server) => ({ computer, server }))
+  )
+})
+
+/** The approvals of the office that is shown, or of all offices. */
+export const shownApprovals = computed(() =>
+  route.value._tag === "Office" ? approvalsOfOffice(openApprovals.value, route.value.address) : openApprovals.value
+)
+
+/** What needs a person: approvals, questions and failed MCP servers, from every view. */
+export const NeedsDrawer = () => {
+  const state = pageState.value
+  const open = shownApprovals.value
+  const listed = useRef<ReadonlyArray<ListedApproval>>([])
+  listed.current = updateListed(listed.current, open, state.calls)
+  const cards = listed.current.slice(0, maxCards)
+  const office = route.value._tag === "Office" ? route.value.address : undefined
+  const decided = useMemo(() => office && findDecidedCalls(state.calls, office), [state.calls, office])
+  const list = useRef<HTMLDivElement>(null)
+  const isSteady = useSteady(list)
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    const opener = document.activeElement
+    if (opener === document.body || !(opener instanceof HTMLElement)) return undefined
+    heading.current?.focus()
+    return () => opener.focus()
+  }, [])
+  return (
+    <aside
+      class="drawer"
+      aria-label="Needs you"
+      onKeyDown={({ key }) => key === "Escape" && (isDrawerOpen.value = false)}
+    >
+      <div class="row between">
+        <h2 ref={heading} tabIndex={-1}>
+          Needs you
+        </h2>
+        <SmallButton description="Close the list of what needs you" onPress={() => (isDrawerOpen.value = false)}>
+          Close
+        </SmallButton>
+      </div>
+      <div class="row between field">
+        <span role="status">
+          {`${formatNumberOf(open.length, "call")} ${open.length > 1 ? "wait" : "waits"} for an approval`}
+          {open.some(({ approval }) => approval.isQuestion === true) && " or an answer"}
+        </span>
+        <label>
+          <input
+            type="checkbox"
+            checked={isSoundOn.value}
+            onChange={(event) => switchSound(event.currentTarget.checked)}
+          />{" "}
+          Sound for new approvals
+        </label>
+      </div>
+      <div ref={list}>
+        {cards.map((entry) => (
+          <ApprovalCard key={entry.key} entry={entry} canDecide={canDecide(entry)} isSteady={isSteady} />
+        ))}
+        {cards.length === 0 && (
+          <Empty>A call appears here when a rule of its Computer, or the user, asks for an approval.</Empty>
+        )}
+      </div>
+      {cards.length > 0 && (
+        <p class="note">Access keys of the browser: N opens and closes this list, A allows once, D denies.</p>
+      )}
+      {listed.current.length > cards.length && (
+        <p class="note">{formatCount(listed.current.length - cards.length)} further approvals follow after these.</p>
+      )}
+      {failedServers.value.map(({ computer, server: { name, reason = "", state: word } }) => (
+        <article key={`${computer.sid} ${name}`} class="card">
+          <h2>
+            <Icon of="server" /> <Name of={name} /> <span class="bad">{word}</span>
+          </h2>
+          <LongText text={reason} />
+          <a href={officeHash(computer, "overview", { computer: computer.name })}>
+            Show the Computer <Name of={computer.name} />
+          </a>
+        </article>
+      ))}
+      {decided !== undefined && (
+        <>
+          <h2>Latest decisions</h2>
+          <Table
+            label="Latest decisions"
+            width="medium"
+            columns={decisionColumns}
+            rows={decided}
+            keyOf={({ call }) => call.id}
+            empty="No approver decided a call since this page was opened."
+          />
+        </>
+      )}
+    </aside>
+  )
+}
