@@ -77,7 +77,8 @@ describe("a2c demo --page", () => {
       const demo = yield* a2c("demo", "--page")
       const printed = yield* demo.prints("Open ")
       const page = /http:\S+/.exec(printed)?.[0] ?? ""
-      const { cookie } = yield* fetchJson(`${page}api/session`)
+      const { body, cookie } = yield* fetchJson(`${page}api/session`)
+      assert.propertyVal(body, "hasBodies", true)
       const joined = Effect.promise(async () => {
         const response = await fetch(`${page}api/events`, { headers: { cookie } })
         const reader = (response.body ?? assert.fail("no events")).pipeThrough(new TextDecoderStream()).getReader()

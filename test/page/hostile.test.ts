@@ -42,7 +42,7 @@ const paramsSchema = {
     nested: { type: "object", title: hostile("group"), properties: { [hostile("inner")]: { type: "integer" } } },
     either: {
       anyOf: [
-        { type: "string", title: hostile("variant") },
+        { type: "string", title: hostile("variant"), minLength: 0 },
         { type: "object", properties: {} }
       ]
     }

@@ -125,9 +125,9 @@ describePages("office page", () => {
         assert.strictEqual(await card.getByLabel("pin").getAttribute("type"), "password")
         assert.strictEqual(await card.getByLabel("age").inputValue(), "42")
         // What is typed outlives other updates.
-        await card.getByLabel(/^name/).fill("Ada")
+        await card.getByLabel(/^Your name/).fill("Ada")
         send(server, makeCall({ id: "other", tool: "other" }))
-        await card.getByLabel("hero").selectOption({ label: "Wonder Woman (h2)" })
+        await card.getByRole("radio", { name: "Wonder Woman" }).check()
         await card.getByLabel("pin").fill("s3cret")
         await card.getByRole("button", { name: "Send: write_file" }).press("Enter")
         await waitUntil(() => answers(server).length > 0)
@@ -146,20 +146,26 @@ describePages("office page", () => {
         const button = page.getByRole("button", { name: "Send: write_file" })
         const email = page.getByLabel("email")
         await button.waitFor()
-        await email.fill("nonsense")
-        await page.getByLabel(/^name/).fill("Ada")
+        await email.fill("a@b")
+        await page.getByLabel(/^Your name/).fill("Ada")
         await button.press("Enter")
         await page.getByText('must match format "email"').waitFor()
         assert.strictEqual(await email.getAttribute("aria-invalid"), "true")
-        assert.strictEqual(await email.inputValue(), "nonsense")
-        assert.strictEqual(await page.getByLabel(/^name/).inputValue(), "Ada")
+        assert.strictEqual(await email.inputValue(), "a@b")
+        assert.strictEqual(await page.getByLabel(/^Your name/).inputValue(), "Ada")
       })
 
-      it("is not sent with a missing number", async () => {
+      it("is not sent with what does not fit its form", async () => {
         const { page, server } = await open(inbox, requests())
         await page.getByLabel("age", { exact: true }).fill("many")
+        await page.getByLabel("email").fill("ann")
         await page.getByRole("button", { name: "Send: write_file" }).press("Enter")
-        await page.getByText("must be a number").waitFor()
+        for (const text of [
+          "Required",
+          "Enter a whole number such as 3",
+          "Enter an email address such as ann@example.org"
+        ])
+          await page.getByText(text, { exact: true }).waitFor()
         assert.isEmpty(answers(server))
       })
 
@@ -238,22 +244,43 @@ describePages("office page", () => {
       assert.strictEqual(await page.locator(".diff").count(), 0)
     })
 
-    it("warns of a tool whose definition has changed, and shows both definitions", async () => {
+    it("warns of a tool that has changed, and says how", async () => {
       const differences = [
-        { part: "description", before: "Writes a file.", after: "Writes it, and sends it." }
+        { part: "description", before: "Writes a file.", after: "Writes it, and sends it." },
+        {
+          part: "schema",
+          before: '{"properties": {"mode": {"enum": ["new"]}}}',
+          after: '{"properties": {"mode": {"enum": ["new", "over"]}, "to": {"type": "string"}}, "required": ["to"]}'
+        },
+        { part: "annotations", before: '{"readOnlyHint": true}', after: '{"readOnlyHint": false}' },
+        { part: "server", before: "npx notes@1", after: "npx notes@2" }
       ] as const
       const change = { approvedAt: startTime, approvedBy: "operator:ann", differences }
       const { page } = await open(inbox, waitingFor({ change }))
       const warning = page.getByRole("region", { name: "Change of the tool" })
-      await warning.getByText("operator:ann approved another definition on").waitFor()
-      await warning.getByRole("heading", { name: "Description" }).waitFor()
-      assert.deepStrictEqual(await warning.locator(".diff-part").allTextContents(), [
-        "− removedWrites a file.",
-        "+ addedWrites it, and sends it."
+      await warning.getByText("operator:ann approved it on").waitFor()
+      assert.deepStrictEqual(await warning.getByRole("heading", { level: 4 }).allTextContents(), [
+        "description",
+        "parameters",
+        "hints",
+        "how its MCP server starts"
       ])
+      assert.deepStrictEqual(await warning.getByRole("listitem").allTextContents(), [
+        '"mode" may also be "over"',
+        '"to" is new and required: string',
+        "The tool now says that it changes data"
+      ])
+      const shown = await warning.locator(".diff-part").allTextContents()
+      for (const line of [
+        "− removedWrites a file.",
+        "+ addedWrites it, and sends it.",
+        "− removednpx notes@1",
+        "+ addednpx notes@2"
+      ])
+        assert.include(shown, line)
       // The warning stands before the arguments.
       assert.deepStrictEqual(await page.getByRole("article").getByRole("heading", { level: 3 }).allTextContents(), [
-        "The definition of this tool has changed",
+        "This tool has changed since it was approved",
         "Arguments"
       ])
     })
@@ -446,9 +473,9 @@ describePages("office page", () => {
         )
       )
       const rows = page.getByRole("group", { name: "Latest decisions" }).getByRole("row")
-      await rows.nth(1).getByText("second").waitFor()
-      assert.match((await rows.nth(1).textContent()) ?? "", /^secondbraindeskdeniedoperator:bob/)
-      assert.match((await rows.nth(2).textContent()) ?? "", /^firstbraindeskallowedoperator:bob/)
+      await rows.nth(0).getByText("second").waitFor()
+      assert.match((await rows.nth(0).textContent()) ?? "", /^secondbraindeskdeniedoperator:bob/)
+      assert.match((await rows.nth(1).textContent()) ?? "", /^firstbraindeskallowedoperator:bob/)
       await page.getByRole("link", { name: "second", exact: true }).click()
       const details = page.getByRole("region", { name: "Call", exact: true })
       await details.getByText("denied by operator:bob", { exact: true }).waitFor()

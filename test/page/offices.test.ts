@@ -193,7 +193,7 @@ describePages("office page", () => {
     it("gives each view an address and a title, and the back button returns", async () => {
       const { page } = await open("#/offices")
       await page.getByRole("link", { name: "team" }).click()
-      await page.getByRole("link", { name: "Activity" }).click()
+      await page.getByRole("link", { name: "Activity", exact: true }).click()
       await page.getByRole("heading", { name: /team.*Activity/ }).waitFor()
       await waitUntil(async () => (await page.title()) === "team · Activity · A2C-SMCP")
       await page.goBack()

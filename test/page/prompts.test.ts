@@ -124,6 +124,7 @@ describePages("office page", () => {
       })
       await page.getByRole("option", { name: /^greet.*desk/ }).click()
       await page.getByLabel("tone").fill("f")
+      await page.getByLabel("name *").fill("Ada")
       await page.getByRole("button", { name: "Get the messages" }).click()
       await page.getByRole("region", { name: "Messages" }).waitFor()
       assert.deepStrictEqual(sent(server, "completion/complete"), [])

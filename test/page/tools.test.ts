@@ -50,7 +50,7 @@ describePages("office page", () => {
       const details = page.getByRole("region", { name: "Tool" })
       await details.getByRole("row", { name: "message string yes the text" }).waitFor()
       await details.getByRole("row", { name: "times integer 1" }).waitFor()
-      await details.getByText("readOnlyHint", { exact: true }).waitFor()
+      await details.getByText("only reads", { exact: true }).waitFor()
       await details.getByText("needs consent").waitFor()
       assert.match(page.url(), /tools\?tool=echo&computer=desk$/)
     })

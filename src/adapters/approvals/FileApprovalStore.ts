@@ -16,9 +16,9 @@ const comparableUrl = (text: string): string => {
 /**
  * Keeps the approvals of Computers in one JSON file with access for its owner only. A file that others have access to, or
  * that is invalid, is rejected and not overwritten. What is allowed to the members of one Server, by its URL, does not
- * count at another.
+ * count at another. `configSource` names the files of the configuration.
  */
-export const layer = (file: string, server: string): Layer.Layer<ApprovalStore> =>
+export const layer = (file: string, server: string, configSource?: string): Layer.Layer<ApprovalStore> =>
   Layer.sync(ApprovalStore, () => {
     const store = makeOwnerOnlyStore(file, {
       name: "approvals",
@@ -28,6 +28,7 @@ export const layer = (file: string, server: string): Layer.Layer<ApprovalStore> 
     })
     const keyOf = (computer: string) => `${computer} at ${comparableUrl(server)}`
     return ApprovalStore.of({
+      configSource,
       load: (computer) =>
         store.read((computers) => {
           const key = keyOf(computer)

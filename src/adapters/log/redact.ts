@@ -1,4 +1,5 @@
-import { isSecretName, maxLogMembers, truncateLogText } from "../../application/shared/logLimits.ts"
+import { maxLogMembers, truncateLogText } from "../../application/shared/logLimits.ts"
+import { isSecretName } from "../../domain/text/secretNames.ts"
 import { isJsonObject, maxJsonDepth } from "../../domain/json.ts"
 
 const placeholder = "<redacted>"

@@ -17,12 +17,5 @@ const removeLastWord = (text: string): string => {
 export const truncateLogText = (text: string, redact: (text: string) => string): string =>
   text.length <= maxLogTextLength ? redact(text) : `${redact(removeLastWord(text.slice(0, maxLogTextLength)))}…`
 
-/** Names of members with secret values, such as `apiKey`, `X-API-Key` and `mcp_token`. */
-const secretNamePattern =
-  /(authorization|token|secret|passwd|password|api[-_]?key|cookie|credentials?|private[-_]?key)$/i
-
-/** True for the name of a member whose value is probably a secret. */
-export const isSecretName = (name: string): boolean => secretNamePattern.test(name)
-
 /** Shortens a text that a client chose for the audit and the office page. */
 export const truncateText = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts"
+import { violationsByPath } from "../schemas/violations.ts"
 import type { Caller } from "./Caller.ts"
 import type { InputAnswer, InputRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
@@ -70,16 +71,10 @@ const answerErrorPrefix = "The answer does not fit its form: "
 export const formatAnswerErrors = (errors: ReadonlyArray<string>): string =>
   `${answerErrorPrefix}${errors.map((error) => error.replace(/^the arguments: /, "the form: ")).join("; ")}`
 
-/** The violations in such a message by the names of fields; others by the empty name. */
+/** The violations in such a message by the paths of fields, as in `filter.items[0]`; others by the empty path. */
 export const parseAnswerErrors = (message: string): ReadonlyMap<string, string> => {
   if (!message.startsWith(answerErrorPrefix)) return new Map([["", message]])
-  const found = new Map<string, string>()
-  for (const error of message.slice(answerErrorPrefix.length).split(/; (?=\/|the form: )/)) {
-    const [, pointer = "", text = error] = /^\/([^/:]+)[^:]*: (.*)$/s.exec(error) ?? []
-    const name = pointer.replaceAll("~1", "/").replaceAll("~0", "~")
-    found.set(name, found.has(name) ? `${found.get(name) ?? ""}; ${text}` : text)
-  }
-  return found
+  return violationsByPath(message.slice(answerErrorPrefix.length).split(/; (?=\/|the form: )/))
 }
 
 /** The answer of the user to a question, as an approver gives it. */

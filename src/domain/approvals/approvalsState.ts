@@ -2,6 +2,7 @@ import { findRoundedIntegers, type JsonObject, roundedIntegersProblem, asObject 
 import type { InputRequest } from "../model/InputRequest.ts"
 import { badRequest, conflict, notFound, type ProtocolError } from "../model/ProtocolError.ts"
 import { definedOnly } from "../objects.ts"
+import { questionFormats } from "../schemas/textFormats.ts"
 import { addPin, type PinnedDefinition } from "../tools/toolPins.ts"
 import {
   type Approval,
@@ -17,18 +18,11 @@ import {
 import { type Approver, approverName } from "./Caller.ts"
 import { addStandingApproval, coversCall, isExpired, isOfAgent, type StoredApprovals } from "./standingApprovals.ts"
 
-/** The formats of the fields of a question (MCP, elicitation). In other schemas a format is only an annotation. */
-const formats: { readonly [format: string]: (text: string) => boolean } = {
-  email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
-  uri: (text) => /^[a-z][a-z0-9+.-]*:\S+$/i.test(text),
-  date: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)),
-  "date-time": (text) => /^\d{4}-\d\d-\d\d[Tt ]\d/.test(text) && !Number.isNaN(Date.parse(text))
-}
-
 /** The reason why the value of a field does not have the format that its question asks for, if it does not. */
 export const fieldFormatProblem = ({ format }: JsonObject, value: unknown): string | undefined => {
-  if (typeof format !== "string" || typeof value !== "string" || !Object.hasOwn(formats, format)) return undefined
-  return formats[format]?.(value) === true ? undefined : `must match format "${format}"`
+  if (typeof format !== "string" || typeof value !== "string" || !Object.hasOwn(questionFormats, format))
+    return undefined
+  return questionFormats[format]?.matches(value) === true ? undefined : `must match format "${format}"`
 }
 
 /** The fields of an answer with a wrong format, each with the reason. */

@@ -38,7 +38,16 @@ const StoredPin = Schema.Struct({
   server: Text,
   tool: Text,
   digest: Text,
-  definition: Schema.Struct({ name: Part, description: Part, schema: Part, annotations: Part, server: Part }),
+  definition: Schema.Struct({
+    name: Part,
+    description: Part,
+    schema: Part,
+    annotations: Part,
+    server: Part,
+    /** Missing in files of earlier versions. */
+    launch: Optional(Part),
+    source: Optional(Text)
+  }),
   at: Schema.Finite,
   by: Text
 })

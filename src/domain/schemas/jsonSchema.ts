@@ -44,7 +44,7 @@ export const resolveRef = (root: unknown, reference: string): unknown => {
   return node
 }
 
-const asArray = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+export const asArray = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** The types that a schema declares or implies. */
 export const declaredTypes = ({ items, prefixItems, properties, type }: JsonObject): ReadonlyArray<unknown> => {
@@ -58,7 +58,7 @@ export const literalValues = (schema: JsonObject): ReadonlyArray<unknown> => [
   ...(Object.hasOwn(schema, "const") ? [schema["const"]] : [])
 ]
 
-const isNullSchema = (schema: unknown): boolean =>
+export const isNullSchema = (schema: unknown): boolean =>
   isJsonObject(schema) && (schema["type"] === "null" || schema["const"] === null)
 
 /** Branches of `anyOf` and `oneOf`: all, the single one beside null, or none. */

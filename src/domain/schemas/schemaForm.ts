@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
-import { isSecretField, resolveRef } from "./jsonSchema.ts"
+import { asArray, isNullSchema, isSecretField, resolveRef } from "./jsonSchema.ts"
 
 /** Deeper fields are entered as JSON. */
 export const maxFormDepth = 6
@@ -23,6 +23,8 @@ interface FieldCommon {
   readonly description?: string
   /** The default of the schema. */
   readonly initial?: unknown
+  /** The value may also be null, as which an empty required field is sent. */
+  readonly nullable?: true
 }
 
 interface FormMember {
@@ -35,7 +37,13 @@ interface FormMember {
 export type FormField = FieldCommon &
   /** A secret one is hidden while it is entered. */
   (
-    | { readonly _tag: "Text"; readonly format?: string; readonly isSecret?: true }
+    | {
+        readonly _tag: "Text"
+        readonly format?: string
+        readonly isSecret?: true
+        readonly minLength?: number
+        readonly maxLength?: number
+      }
     | { readonly _tag: "Number"; readonly integer: boolean; readonly min?: number; readonly max?: number }
     | { readonly _tag: "Flag" }
     /** `labels` are the titles of the values. */
@@ -45,7 +53,7 @@ export type FormField = FieldCommon &
         readonly labels?: ReadonlyArray<string | undefined>
       }
     | { readonly _tag: "Group"; readonly members: ReadonlyArray<FormMember> }
-    | { readonly _tag: "List"; readonly item: FormField }
+    | { readonly _tag: "List"; readonly item: FormField; readonly min?: number; readonly max?: number }
     | { readonly _tag: "Variants"; readonly variants: ReadonlyArray<FormField> }
     | { readonly _tag: "Json" }
   )
@@ -148,8 +156,10 @@ const typedFieldOf = (form: Form, schema: JsonObject, type: unknown, depth: numb
   const common = commonOf(schema)
   switch (type) {
     case "string": {
+      const lengths = { minLength: numberOr(schema["minLength"]), maxLength: numberOr(schema["maxLength"]) }
       const format = textOr(schema["format"])
-      return { ...common, _tag: "Text", ...definedOnly({ format }), ...(isSecretField(schema) && { isSecret: true }) }
+      const isSecret = isSecretField(schema) && { isSecret: true as const }
+      return { ...common, _tag: "Text", ...definedOnly({ format, ...lengths }), ...isSecret }
     }
     case "number":
     case "integer": {
@@ -163,8 +173,10 @@ const typedFieldOf = (form: Form, schema: JsonObject, type: unknown, depth: numb
     case "object":
       return groupOf(form, schema, depth)
     case "array":
-      if (isJsonObject(schema["items"]))
-        return { ...common, _tag: "List", item: fieldOf(form, schema["items"], depth + 1) }
+      if (isJsonObject(schema["items"])) {
+        const lengths = definedOnly({ min: numberOr(schema["minItems"]), max: numberOr(schema["maxItems"]) })
+        return { ...common, _tag: "List", item: fieldOf(form, schema["items"], depth + 1), ...lengths }
+      }
   }
   return { ...common, _tag: "Json" }
 }
@@ -175,13 +187,27 @@ const typeVariants = (
   types: ReadonlyArray<unknown>
 ): ReadonlyArray<JsonObject> => types.map((type) => ({ ...rest, type }))
 
+/** A schema that lists null beside others, without it: `Optional` of Pydantic. A default of null is that of an empty field. */
+const withoutNull = (schema: JsonObject): JsonObject | undefined => {
+  const key = ["const", "enumNames", "enum", "anyOf", "oneOf", "type"].find((name) => Object.hasOwn(schema, name)) ?? ""
+  const listed: ReadonlyArray<unknown> = ["const", "enumNames"].includes(key) ? [] : asArray(schema[key])
+  const isNull = (one: unknown) => (key === "enum" ? one === null : one === "null" || isNullSchema(one))
+  const others = listed.filter((one) => !isNull(one))
+  if (others.length === 0 || others.length === listed.length) return undefined
+  const { default: initial, ...rest } = schema
+  return { ...rest, [key]: others, ...(initial != null && { default: initial }) }
+}
+
 const fieldOf = (form: Form, given: unknown, depth: number): FormField => {
   const schema = dereference(form.root, given)
+  const optional = schema && withoutNull(schema)
+  if (optional !== undefined) return { ...fieldOf(form, optional, depth), nullable: true }
   form.fieldsLeft -= 1
   if (schema === undefined) return { ...(isJsonObject(given) && commonOf(given)), _tag: "Json" }
   const common = commonOf(schema)
   if (Object.hasOwn(schema, "const")) return { ...common, _tag: "Choice", values: [schema["const"]] }
-  const { anyOf, enum: values, enumNames, oneOf, properties, type } = schema
+  const { anyOf, enum: values, enumNames, oneOf, properties, type: types } = schema
+  const type: unknown = Array.isArray(types) && types.length === 1 ? types[0] : types
   if (Array.isArray(values)) {
     const names: ReadonlyArray<unknown> = Array.isArray(enumNames) ? enumNames : []
     const choices = values.map((value: unknown, index) => ({ value, label: textOr(names[index]) }))

@@ -1,7 +1,10 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
 import type { ServerConfig } from "../config/computerConfig.ts"
-import { canonicalJson, parseJson } from "../json.ts"
+import { asObject, asStrings, canonicalJson, parseJson, stringOrEmpty } from "../json.ts"
+import { definedOnly } from "../objects.ts"
+import { quoteForShell } from "../text/quoteForShell.ts"
+import { isSecretName } from "../text/secretNames.ts"
 import type { CatalogueEntry } from "./catalogue.ts"
 import { parseAnnotations } from "./toolAnnotations.ts"
 import { encodeUtf8 } from "../utf8.ts"
@@ -11,8 +14,14 @@ export const toolParts = ["name", "description", "schema", "annotations", "serve
 
 type ToolPart = (typeof toolParts)[number]
 
-/** A tool as it is approved: texts to show, the schema and annotations as indented JSON. */
-export type PinnedDefinition = { readonly [P in ToolPart]: string }
+/**
+ * A tool as it is approved: texts to show, the schema and annotations as indented JSON. `server` identifies the endpoint of
+ * the MCP server, and `launch` shows it; `source` is where its configuration comes from.
+ */
+export type PinnedDefinition = { readonly [P in ToolPart]: string } & {
+  readonly launch?: string
+  readonly source?: string
+}
 
 /** The definition of a tool that was approved last. */
 export interface ToolPin {
@@ -47,13 +56,51 @@ const indented = (value: unknown): string => JSON.stringify(parseJson(canonicalJ
 const truncatePart = (text: string): string =>
   text.length <= maxPartLength ? text : `${text.slice(0, maxPartLength - 1).toWellFormed()}…`
 
+const secret = "(hidden)"
+
+/** A URL without user and password, and with the names of the parameters of its query only. */
+const publicUrl = (url: string): string =>
+  url
+    .replace(/#.*$/s, "")
+    .replace(/^([^/?]*\/\/)[^/?]*@/, "$1")
+    .replaceAll(/([?&][^=&]*)=[^&]*/g, `$1=${secret}`)
+
+/** The words of a command, without the values of secret names: `--token x`, `API_KEY=x`, `Authorization: x`. */
+const withoutSecrets = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words.map((word, index) => {
+    const [, name = "", mark = ""] = /^([^:=]+)([:=])./s.exec(word) ?? []
+    if (isSecretName(name)) return `${name}${mark}${secret}`
+    const before = words[index - 1] ?? ""
+    const isValue = /^-[^=]+$/.test(before) && isSecretName(before) && !word.startsWith("-")
+    return isValue ? secret : word.includes("://") ? publicUrl(word) : word
+  })
+
+/** How an MCP server starts, or its address, for people: without values that may be secrets. */
+const describeLaunch = ({ parameters }: ServerConfig): string => {
+  const { args, command, cwd, env, headers, url } = parameters
+  const words = withoutSecrets([stringOrEmpty(command), ...(asStrings(args) ?? [])])
+  const names = (label: string, values: unknown): string => {
+    const all = Object.keys(asObject(values)).toSorted()
+    return all.length === 0 ? "" : `${label}: ${all.join(", ")}`
+  }
+  return [
+    command === undefined ? publicUrl(stringOrEmpty(url)) : words.map(quoteForShell).join(" "),
+    typeof cwd === "string" ? `folder: ${cwd}` : "",
+    names("environment variables", env),
+    names("headers", headers)
+  ]
+    .filter((line) => line !== "")
+    .join("\n")
+}
+
 /**
  * The definition of a tool, and its digest over all of it: also over what is truncated, and over the endpoint of the MCP
  * server, which the definition only names.
  */
 export const makePinnedDefinition = (
   { originalName, server, tool }: CatalogueEntry,
-  config: ServerConfig | undefined
+  config: ServerConfig | undefined,
+  source?: string
 ): { readonly definition: PinnedDefinition; readonly digest: string } => {
   const annotations = parseAnnotations(tool.meta) ?? {}
   const endpoint = { type: config?.type ?? "", parameters: config?.parameters ?? {} }
@@ -64,11 +111,15 @@ export const makePinnedDefinition = (
       description: truncatePart(tool.description),
       schema: truncatePart(indented(tool.paramsSchema)),
       annotations: truncatePart(indented(annotations)),
-      server: `${truncatePart(server)} (${endpoint.type} ${sha256Hex(canonicalJson(endpoint)).slice(0, 8)})`
+      server: `${truncatePart(server)} (${endpoint.type} ${sha256Hex(canonicalJson(endpoint)).slice(0, 8)})`,
+      ...definedOnly({ launch: config && truncatePart(describeLaunch(config)), source })
     },
     digest: sha256Hex(canonicalJson(parts))
   }
 }
+
+/** Stands for the endpoint in pins of earlier versions. */
+const unknownLaunch = "(not recorded)"
 
 /** How a tool differs from its pin; `undefined` when it does not. */
 export const findToolChange = (
@@ -77,16 +128,36 @@ export const findToolChange = (
   definition: PinnedDefinition
 ): ToolChange | undefined => {
   if (pin === undefined || pin.digest === digest) return undefined
-  const parts = toolParts.map((part) => ({ part, before: pin.definition[part], after: definition[part] }))
+  const textOf = (of: PinnedDefinition, part: ToolPart) =>
+    part === "server" && pin.definition.server !== definition.server ? (of.launch ?? unknownLaunch) : of[part]
+  const parts = toolParts.map((part) => ({
+    part,
+    before: textOf(pin.definition, part),
+    after: textOf(definition, part)
+  }))
   const differences = parts.filter(({ after, before }) => before !== after)
   return { approvedAt: pin.at, approvedBy: pin.by, differences }
 }
 
+/**
+ * The pin to compare a tool with: the one of the same endpoint, or else the latest one from the same source of the
+ * configuration, in which the endpoint has changed. Under the same names another configuration has other tools.
+ */
 export const findPin = (
   pins: ReadonlyArray<ToolPin>,
-  { originalName, server }: Pick<CatalogueEntry, "originalName" | "server">
-): ToolPin | undefined => pins.find((pin) => pin.server === server && pin.tool === originalName)
+  { originalName, server }: Pick<CatalogueEntry, "originalName" | "server">,
+  { server: endpoint, source }: Pick<PinnedDefinition, "server" | "source">
+): ToolPin | undefined => {
+  const ofTool = pins.filter((pin) => pin.server === server && pin.tool === originalName)
+  return (
+    ofTool.find(({ definition }) => definition.server === endpoint) ??
+    ofTool.findLast(({ definition }) => definition.source === source)
+  )
+}
 
-/** Adds a pin instead of the one of the same tool. */
-export const addPin = (pins: ReadonlyArray<ToolPin>, added: ToolPin): ReadonlyArray<ToolPin> =>
-  [...pins.filter(({ server, tool }) => server !== added.server || tool !== added.tool), added].slice(-maxPins)
+/** Adds a pin instead of the one of the same tool and endpoint. */
+export const addPin = (pins: ReadonlyArray<ToolPin>, added: ToolPin): ReadonlyArray<ToolPin> => {
+  const isReplaced = ({ definition, server, tool }: ToolPin) =>
+    server === added.server && tool === added.tool && definition.server === added.definition.server
+  return [...pins.filter((pin) => !isReplaced(pin)), added].slice(-maxPins)
+}

@@ -119,7 +119,7 @@ const work = ({ callTool }: Agent["Service"]) =>
 /** Runs an office in this process until it is stopped, for the office page. */
 export const runPageDemo = Effect.fnUntraced(
   function* () {
-    const { url } = Context.get(yield* Layer.build(serverLayer()), Server)
+    const { url } = Context.get(yield* Layer.build(serverLayer({ page: { bodies: {} } })), Server)
     const member = { url, office }
     const confirm = () => Effect.delay(Effect.succeed(true), consentDelay)
     const { resolve } = yield* makeDocumentServer({ port: 0 })

@@ -58,11 +58,20 @@ describe("text of an approval", () => {
     assert.include(lines({ arguments: texts("x"), previousArguments: texts("y") }), "  (6 lines are the same)")
   })
 
-  it("shows both definitions of a tool that has changed", () => {
-    const differences = [{ part: "description" as const, before: "reads", after: "writes\nid  other" }]
+  it("tells how a tool has changed, in words or with both texts", () => {
+    const differences = [
+      { part: "description", before: "reads", after: "writes\nid  other" },
+      { part: "annotations", before: '{"readOnlyHint": true}', after: '{"readOnlyHint": false}' }
+    ] as const
     const shown = lines({ change: { approvedAt: 0, approvedBy: "ann", differences } })
-    assert.include(shown, "changed             since ann approved the tool at 1970-01-01T00:00:00.000Z")
-    assert.include(shown, "description before  reads")
-    assert.include(shown, "description now     writes\\nid  other")
+    assert.deepStrictEqual(
+      shown.slice(7, 11).map((line) => line.replace(/ {2,}/, ": ")),
+      [
+        "changed: since ann approved the tool at 1970-01-01T00:00:00.000Z",
+        "description before: reads",
+        "description now: writes\\nid  other",
+        "hints: The tool now says that it changes data"
+      ]
+    )
   })
 })

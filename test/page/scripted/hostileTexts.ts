@@ -8,7 +8,7 @@ export const hostile = (field: string): string =>
   `<script>${attack}</script><svg/onload=${attack}><iframe srcdoc="x"></iframe>{{x}} \${x}` +
   `<a href="javascript:${attack}">a</a> [m](javascript:${attack}) <javascript:${attack}> ![i](https://evil.example/i.png)`
 
-/** Elements of markup, links with other schemes, and raw control characters in texts and in visible attributes. */
+/** Elements of markup, links with other schemes except to save files, and raw control characters in texts and in visible attributes. */
 export const findInjections = `(() => {
   const elements = [...document.querySelectorAll("body *")]
   const attributes = elements.flatMap((element) => [...element.attributes])
@@ -18,7 +18,9 @@ export const findInjections = `(() => {
     ...attributes.filter(({ name }) => name !== "href" && name !== "value").map(({ value }) => value),
     document.querySelector("#json-arguments")?.value ?? ""
   ]
-  const links = [...document.links].filter(({ host }) => host !== location.host)
+  const saved = /^data:(?:application\\/octet-stream|image\\/(?:png|jpeg|gif|webp|avif));base64,/
+  const links = [...document.links].filter(
+    ({ download, host, href }) => host !== location.host && !(download !== "" && saved.test(href)))
   return [
     ...elements.map(({ tagName }) => tagName).filter((name) => /^(?:script|iframe|object|embed)$/i.test(name)),
     ...[...document.images].map(({ src }) => src),

@@ -126,7 +126,9 @@ const makeDescription = (
       askedBy,
       ...definedOnly({ office: place?.office, line: place?.line, reason, input }),
       ...(input === undefined && {
-        ...definedOnly({ change: findToolChange(findPin(state().stored.pins, entry), toolDigest, definition) }),
+        ...definedOnly({
+          change: findToolChange(findPin(state().stored.pins, entry, definition), toolDigest, definition)
+        }),
         ...previousCallOf(state(), entry)
       })
     }
@@ -145,7 +147,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
   const { dispatch, now, standing, state } = book
   const findViolations = yield* makeAnswerValidator
   const definitionOf = computeOnce((entry: CatalogueEntry) =>
-    makePinnedDefinition(entry, servers.find(entry.server)?.config)
+    makePinnedDefinition(entry, servers.find(entry.server)?.config, book.configSource)
   )
   const describe = makeDescription(computer, approvalTimeout, book, definitionOf)
 

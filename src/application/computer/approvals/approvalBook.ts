@@ -42,13 +42,13 @@ const loadApprovals = Effect.fnUntraced(function* (computer: ComputerName, curre
   if (Result.isFailure(loaded)) {
     yield* Effect.logError("stored approvals not loaded", { reason: loaded.failure.message })
     // What could not be read must not be overwritten.
-    return { stored: noApprovals, save: Effect.void }
+    return { store, stored: noApprovals, save: Effect.void }
   }
   const save = Effect.catch(
     saveLock.withPermit(Effect.suspend(() => store.save(computer, withoutAgentApprovals(current())))),
     ({ message: reason }) => Effect.logError("approvals not saved", { reason })
   )
-  return { stored: withoutAgentApprovals(loaded.success), save }
+  return { store, stored: withoutAgentApprovals(loaded.success), save }
 })
 
 /** The approvals of a Computer in the states of {@link transitionApprovals}. */
@@ -56,7 +56,7 @@ export const makeApprovalBook = Effect.fnUntraced(function* (computer: ComputerN
   const { approvers } = yield* ComputerSettings
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
-  const { save, stored } = yield* loadApprovals(computer, () => state.stored)
+  const { save, store, stored } = yield* loadApprovals(computer, () => state.stored)
   let state: ApprovalsState = { open: [], decided: [], stored, approvedCalls: [] }
   const waiting = new Map<string, Deferred.Deferred<Outcome>>()
   const open = () => state.open.map(({ approval }) => approval)
@@ -80,11 +80,12 @@ export const makeApprovalBook = Effect.fnUntraced(function* (computer: ComputerN
         if (command._tag === "End" && outcome !== undefined) Deferred.doneUnsafe(outcome, Effect.succeed(command))
       }
       const publish = state.open === before ? Effect.void : SubscriptionRef.update(published, open)
-      const store = commands.some(({ _tag }) => _tag === "Save") ? save : Effect.void
-      return Effect.as(Effect.andThen(publish, store), commands)
+      const saving = commands.some(({ _tag }) => _tag === "Save") ? save : Effect.void
+      return Effect.as(Effect.andThen(publish, saving), commands)
     }).pipe(Effect.uninterruptible)
 
   return {
+    configSource: store.configSource,
     dispatch,
     now,
     state: () => state,

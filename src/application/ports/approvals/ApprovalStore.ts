@@ -9,6 +9,11 @@ export class ApprovalsUnavailable extends Data.TaggedError("ApprovalsUnavailable
 export class ApprovalStore extends Context.Service<
   ApprovalStore,
   {
+    /**
+     * Where the configuration of the Computer comes from, when several ones share the store. A tool of another source is
+     * another tool, and is not compared with an approved one of the same name.
+     */
+    readonly configSource?: string | undefined
     /** What was saved last; nothing for an unknown Computer. */
     readonly load: (computer: ComputerName) => Effect.Effect<StoredApprovals, ApprovalsUnavailable>
     readonly save: (computer: ComputerName, approvals: StoredApprovals) => Effect.Effect<void, ApprovalsUnavailable>

@@ -3,7 +3,7 @@ import { makeKeptValues } from "../../../domain/blobs/keptValues.ts"
 import { asObject, isJsonObject } from "../../../domain/json.ts"
 import type { PageReplies } from "../../../domain/page/PageCommand.ts"
 import type { Body } from "../../ports/Body.ts"
-import { isSecretName } from "../../shared/logLimits.ts"
+import { isSecretName } from "../../../domain/text/secretNames.ts"
 import type { CompletedCall } from "../observability/observers.ts"
 
 /** Options of the capture of arguments and results. */

@@ -1,9 +1,14 @@
-import { isJsonObject, parseJson } from "../../json.ts"
+import { errorMessage } from "../../errorMessage.ts"
+import { isJsonObject, parseJson, parseJsonOrThrow } from "../../json.ts"
 import type { FormField } from "../../schemas/schemaForm.ts"
+import { textFormatProblem } from "../../schemas/textFormats.ts"
+import { formatNumberOf } from "../../text/format.ts"
 
 /** What is entered into a field. A value that does not fit its field is kept as JSON text. */
 export type Draft =
   | { readonly _tag: "Absent" }
+  /** Null of an optional field, which is shown as empty. */
+  | { readonly _tag: "Null" }
   | { readonly _tag: "Text"; readonly text: string }
   | { readonly _tag: "Flag"; readonly value: boolean }
   | { readonly _tag: "Choice"; readonly index: number }
@@ -13,12 +18,16 @@ export type Draft =
   | { readonly _tag: "Json"; readonly text: string }
 
 /** What must be changed before the call; `path` as in `filter.items[0]`, empty for the whole. */
-interface DraftProblem {
+export interface DraftProblem {
   readonly path: string
   readonly message: string
 }
 
 export const absent: Draft = { _tag: "Absent" }
+
+/** The paths of the parts of a value in problems. */
+export const pathOfMember = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`)
+export const pathOfItem = (path: string, index: number): string => `${path}[${index}]`
 
 const formatValue = (value: unknown): string => JSON.stringify(value, null, 2)
 
@@ -35,6 +44,7 @@ const memberNamed = ({ members }: Group, name: string): Group["members"][number]
   members.find((member) => member.name === name) ?? { name, required: false, field: { _tag: "Json" } }
 
 const fittingDraft = (field: FormField, value: unknown): Draft | undefined => {
+  if (value === null && field.nullable) return { _tag: "Null" }
   switch (field._tag) {
     case "Text":
       return typeof value === "string" ? { _tag: "Text", text: value } : undefined
@@ -88,7 +98,12 @@ export const initialDraft = (field: FormField, required = true): Draft => {
     case "Group":
       return {
         _tag: "Group",
-        members: new Map(field.members.map((member) => [member.name, initialDraft(member.field, member.required)]))
+        members: new Map(
+          field.members.map(({ field: member, name, required }) => [
+            name,
+            initialDraft(member, required && !member.nullable)
+          ])
+        )
       }
     case "List":
       return { _tag: "List", items: [] }
@@ -109,16 +124,51 @@ interface Outcome {
 
 const problem = (path: string, message: string): Outcome => ({ problems: [{ path, message }] })
 
-const valueOfNumber = (text: string, integer: boolean, required: boolean, path: string): Outcome => {
-  const trimmed = text.trim()
-  if (trimmed === "" && !required) return { problems: [] }
-  const value = trimmed === "" ? Number.NaN : Number(trimmed)
-  if (!Number.isFinite(value)) return problem(path, "must be a number")
-  return integer && !Number.isInteger(value) ? problem(path, "must be an integer") : { value, problems: [] }
+/** A value that is kept, also when something is wrong with it. */
+const checked = (value: unknown, path: string, message: string | undefined): Outcome => ({
+  value,
+  problems: message === undefined ? [] : [{ path, message }]
+})
+
+const required = "Required"
+
+const lengthProblem = (length: number, noun: string, min = 0, max = Number.POSITIVE_INFINITY): string | undefined => {
+  if (length < min) return `At least ${formatNumberOf(min, noun)}`
+  return length > max ? `At most ${formatNumberOf(max, noun)}` : undefined
 }
 
-const valueOfJson = (text: string, required: boolean, path: string): Outcome => {
-  if (text.trim() === "") return required ? problem(path, "must be a JSON value") : { problems: [] }
+type FieldOf<Tag extends FormField["_tag"]> = Extract<FormField, { readonly _tag: Tag }>
+
+/** A required text is not empty, unless its schema says so by `minLength: 0` or by its default. */
+const textProblem = (field: FieldOf<"Text">, text: string, isRequired: boolean): string | undefined => {
+  const { format, initial, maxLength, minLength, nullable } = field
+  const mayBeEmpty = !isRequired || nullable || minLength === 0 || initial === ""
+  if (text === "" && !mayBeEmpty) return required
+  return (
+    lengthProblem([...text].length, "character", minLength, maxLength) ??
+    (text === "" ? undefined : textFormatProblem(format, text))
+  )
+}
+
+const rangeProblem = (value: number, { max, min }: FieldOf<"Number">): string | undefined => {
+  if (value >= (min ?? value) && value <= (max ?? value)) return undefined
+  if (min !== undefined && max !== undefined) return `Enter a number from ${min} to ${max}`
+  return max === undefined ? `At least ${min}` : `At most ${max}`
+}
+
+const valueOfNumber = (field: FieldOf<"Number">, text: string, isRequired: boolean, path: string): Outcome => {
+  const trimmed = text.trim()
+  if (trimmed === "") return isRequired ? problem(path, required) : { problems: [] }
+  const value = Number(trimmed)
+  if (!Number.isFinite(value))
+    return problem(path, `Enter a ${field.integer ? "whole number such as 3" : "number such as 1.5"}`)
+  return field.integer && !Number.isInteger(value)
+    ? problem(path, "Enter a whole number such as 3")
+    : checked(value, path, rangeProblem(value, field))
+}
+
+const valueOfJson = (text: string, isRequired: boolean, path: string): Outcome => {
+  if (text.trim() === "") return isRequired ? problem(path, required) : { problems: [] }
   const error = findJsonError(text)
   return error === undefined ? { value: parseJson(text), problems: [] } : problem(path, error)
 }
@@ -126,98 +176,51 @@ const valueOfJson = (text: string, required: boolean, path: string): Outcome => 
 const valueOfGroup = (group: Group, members: ReadonlyMap<string, Draft>, path: string): Outcome => {
   const names = [...new Set([...members.keys(), ...group.members.map(({ name }) => name)])]
   const outcomes = names.map((name) => {
-    const { field, required } = memberNamed(group, name)
-    const below = path === "" ? name : `${path}.${name}`
-    return { name, ...valueAt(field, members.get(name) ?? absent, required, below) }
+    const member = memberNamed(group, name)
+    return { name, ...valueAt(member.field, members.get(name) ?? absent, member.required, pathOfMember(path, name)) }
   })
   const values = outcomes.filter(({ value }) => value !== undefined).map(({ name, value }) => [name, value])
   return { value: Object.fromEntries(values), problems: outcomes.flatMap(({ problems }) => problems) }
 }
 
-const valueAt = (field: FormField, draft: Draft, required: boolean, path: string): Outcome => {
-  if (draft._tag === "Absent") return required ? problem(path, "is required") : { problems: [] }
-  if (draft._tag === "Json") return valueOfJson(draft.text, required, path)
-  if (draft._tag === "Text") {
-    return field._tag === "Number"
-      ? valueOfNumber(draft.text, field.integer, required, path)
-      : { value: draft.text, problems: [] }
-  }
+const valueOfList = (field: FieldOf<"List">, items: ReadonlyArray<Draft>, path: string): Outcome => {
+  const outcomes = items.map((item, index) => valueAt(field.item, item, true, pathOfItem(path, index)))
+  const own = lengthProblem(items.length, "value", field.min, field.max)
+  const { problems, value } = checked(
+    outcomes.map((outcome) => outcome.value),
+    path,
+    own
+  )
+  return { value, problems: [...problems, ...outcomes.flatMap((outcome) => outcome.problems)] }
+}
+
+const valueAt = (field: FormField, draft: Draft, isRequired: boolean, path: string): Outcome => {
+  if (draft._tag === "Null" || (draft._tag === "Absent" && isRequired && field.nullable))
+    return { value: null, problems: [] }
+  if (draft._tag === "Absent")
+    return isRequired ? problem(path, field._tag === "Choice" ? "Choose one" : required) : { problems: [] }
+  if (draft._tag === "Json") return valueOfJson(draft.text, isRequired, path)
+  if (draft._tag === "Text" && field._tag === "Number") return valueOfNumber(field, draft.text, isRequired, path)
+  if (draft._tag === "Text" && field._tag === "Text")
+    return checked(draft.text, path, textProblem(field, draft.text, isRequired))
   if (draft._tag === "Flag") return { value: draft.value, problems: [] }
   if (draft._tag === "Choice" && field._tag === "Choice") return { value: field.values[draft.index], problems: [] }
   if (draft._tag === "Group" && field._tag === "Group") return valueOfGroup(field, draft.members, path)
-  if (draft._tag === "List" && field._tag === "List") {
-    const items = draft.items.map((item, index) => valueAt(field.item, item, true, `${path}[${index}]`))
-    return { value: items.map(({ value }) => value), problems: items.flatMap(({ problems }) => problems) }
-  }
+  if (draft._tag === "List" && field._tag === "List") return valueOfList(field, draft.items, path)
   const variant = draft._tag === "Variant" && field._tag === "Variants" ? field.variants[draft.index] : undefined
-  if (draft._tag !== "Variant" || variant === undefined) return problem(path, "does not fit the form")
+  if (draft._tag !== "Variant" || variant === undefined) return problem(path, "Does not fit the form")
   return valueAt(variant, draft.draft, true, path)
 }
 
 /** The value of a draft of the whole form, and what must be changed before the call. */
 export const valueOfDraft = (field: FormField, draft: Draft): Outcome => valueAt(field, draft, true, "")
 
-const literalToken = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-// oxlint-disable-next-line no-control-regex -- JSON forbids control characters in strings
-const stringToken = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y
-const whiteSpace = /[ \t\n\r]*/y
-
-const errorAt = (text: string, offset: number, expected: string): string => {
-  const before = text.slice(0, offset)
-  return `line ${before.split("\n").length}, column ${offset - before.lastIndexOf("\n")}: expected ${expected}`
-}
-
-/** What may stand next, with the expectation that an error states. */
-const expectations = {
-  value: "a value",
-  firstItem: "a value or ]",
-  name: 'a name in "double quotes"',
-  firstName: 'a name in "double quotes" or }',
-  colon: "a colon",
-  comma: "a comma, or the closing bracket",
-  end: "the end of the text"
-}
-
-/**
- * States the first error of a JSON text, with line and column from 1; `undefined` for valid JSON. Does not recurse: deep
- * input is no problem.
- */
+/** States the first error of a JSON text, in the words of the engine; `undefined` for valid JSON. */
 export const findJsonError = (text: string): string | undefined => {
-  const open: Array<"{" | "["> = []
-  let at = 0
-  const take = (token: RegExp): boolean => {
-    token.lastIndex = at
-    const length = token.exec(text)?.[0].length
-    at += length ?? 0
-    return length !== undefined
-  }
-  const afterValue = (): keyof typeof expectations => (open.length === 0 ? "end" : "comma")
-  let state: keyof typeof expectations = "value"
-  while (true) {
-    take(whiteSpace)
-    const character = text[at]
-    if (character === undefined && state === "end") return undefined
-    const closes: boolean =
-      (character === "]" && open.at(-1) === "[" && (state === "comma" || state === "firstItem")) ||
-      (character === "}" && open.at(-1) === "{" && (state === "comma" || state === "firstName"))
-    if (closes) {
-      open.pop()
-      at += 1
-      state = afterValue()
-    } else if (state === "value" || state === "firstItem") {
-      if (character === "{" || character === "[") {
-        open.push(character)
-        at += 1
-        state = character === "{" ? "firstName" : "firstItem"
-      } else if (take(stringToken) || take(literalToken)) state = afterValue()
-      else return errorAt(text, at, expectations[state])
-    } else if ((state === "name" || state === "firstName") && take(stringToken)) state = "colon"
-    else if (state === "colon" && character === ":") {
-      at += 1
-      state = "value"
-    } else if (state === "comma" && character === ",") {
-      at += 1
-      state = open.at(-1) === "{" ? "name" : "value"
-    } else return errorAt(text, at, expectations[state])
+  try {
+    parseJsonOrThrow(text)
+    return undefined
+  } catch (error) {
+    return `Not JSON: ${errorMessage(error)}`
   }
 }

@@ -148,7 +148,10 @@ export const withComputer = <A, E, R>(
       ...(yield* memberConnection(options)),
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       confirm,
-      approvals: approvalsFile === undefined ? undefined : FileApprovalStore.layer(approvalsFile, layer.url),
+      approvals:
+        approvalsFile === undefined
+          ? undefined
+          : FileApprovalStore.layer(approvalsFile, layer.url, files.map((file) => resolve(file)).join("\n")),
       catalogues: catalogues === undefined ? undefined : FileCatalogueStore.layer(catalogues),
       settings: { ...layer.settings, onInput, resolveDpe }
     }).pipe(

@@ -1,6 +1,7 @@
 import { Duration } from "effect"
 import type { ApprovalView } from "../../../domain/approvals/ApprovalView.ts"
 import { type DiffPart, diffLines, groupDiff } from "../../../domain/approvals/diffLines.ts"
+import { describeToolChange } from "../../../domain/approvals/toolChange.ts"
 import { formatFields } from "./format.ts"
 
 /** How long an approval stays open. */
@@ -54,10 +55,14 @@ export const formatApproval = (approval: ApprovalView): string => {
     ...(change === undefined
       ? []
       : [["changed", `since ${change.approvedBy} approved the tool at ${new Date(change.approvedAt).toISOString()}`]]),
-    ...(change?.differences ?? []).flatMap(({ after, before, part }) => [
-      [`${part} before`, before],
-      [`${part} now`, after]
-    ])
+    ...(change === undefined ? [] : describeToolChange(change)).flatMap(({ after, before, sentences, title }) =>
+      sentences.length > 0
+        ? sentences.map((sentence) => [title, sentence])
+        : [
+            [`${title} before`, before],
+            [`${title} now`, after]
+          ]
+    )
   ])
   return `${rows}\n${input === undefined ? "" : `${formatQuestion(input)}\n`}${formatArguments(approval)}`
 }

@@ -1,9 +1,20 @@
-import { useId } from "preact/hooks"
-import { absent, type Draft, initialDraft } from "../../../domain/page/form/formDraft.ts"
+import { useEffect, useId, useRef, useState } from "preact/hooks"
+import {
+  absent,
+  type Draft,
+  type DraftProblem,
+  initialDraft,
+  pathOfItem,
+  pathOfMember
+} from "../../../domain/page/form/formDraft.ts"
 import type { FormField } from "../../../domain/schemas/schemaForm.ts"
+import { joinDateTime, splitDateTime, textFormatProblem } from "../../../domain/schemas/textFormats.ts"
 import { Select, SmallButton } from "./controls.tsx"
 import { LongText, Name } from "./Text.tsx"
 import { truncate, visibleLine } from "./visibleText.ts"
+
+/** What is wrong with the values, by the paths of fields as in `filter.items[0]`. */
+type Problems = ReadonlyMap<string, string>
 
 interface FieldProps<F extends FormField = FormField> {
   readonly field: F
@@ -11,9 +22,11 @@ interface FieldProps<F extends FormField = FormField> {
   readonly onChange: (draft: Draft) => void
   /** The name of the field for screen readers, unique in the form. */
   readonly label: string
+  readonly path: string
   readonly required: boolean
   readonly id: string
-  /** What is wrong with the value. */
+  readonly problems?: Problems | undefined
+  /** What is wrong with this value. */
   readonly problem?: string | undefined
   /** Values that a text may have. */
   readonly suggestions?: ReadonlyArray<string> | undefined
@@ -24,25 +37,76 @@ const controlAttributes = ({ id, problem }: Pick<FieldProps, "id" | "problem">) 
   problem === undefined ? { id } : { id, "aria-invalid": true, "aria-describedby": `${id}-problem` }
 
 /** The attributes of a control whose draft is a text. An optional field without text is absent. */
-const textAttributes = ({ draft, onChange, required, ...rest }: FieldProps, kind: "Text" | "Json" = "Text") => ({
+const textAttributes = ({ draft, field, onChange, required, ...rest }: FieldProps, kind: "Text" | "Json" = "Text") => ({
   ...controlAttributes(rest),
   value: draft._tag === kind ? draft.text : "",
   onInput: ({ currentTarget: { value } }: { readonly currentTarget: { readonly value: string } }) =>
-    onChange(value === "" && !required ? absent : { _tag: kind, text: value })
+    onChange(value === "" && (!required || field.nullable) ? absent : { _tag: kind, text: value })
 })
 
 type FieldOf<Tag extends FormField["_tag"]> = Extract<FormField, { readonly _tag: Tag }>
 
+/** The offset of this browser at a local time: `+01:00`. A time without a date is one of today. */
+const localOffset = (local: string): string => {
+  const minutes = -new Date(local.includes("T") ? local : Date.now()).getTimezoneOffset()
+  return `${minutes < 0 ? "-" : "+"}${new Date(Math.abs(minutes) * 60_000).toISOString().slice(11, 16)}`
+}
+
+interface TimeFieldProps {
+  readonly attributes: ReturnType<typeof textAttributes>
+  readonly type: "datetime-local" | "time"
+  /** The value in its parts. */
+  readonly shown: NonNullable<ReturnType<typeof splitDateTime>>
+}
+
+/** A time, with a date or without. Its time zone is that of the browser, unless the value has another one. */
+const TimeField = ({ attributes, shown: { local, offset }, type }: TimeFieldProps) => {
+  const isLocal = local === "" || offset === localOffset(local)
+  const change = (text: string) =>
+    attributes.onInput({ currentTarget: { value: joinDateTime(text, isLocal ? localOffset(text) : offset) } })
+  const zone = local === "" ? localOffset(local) : offset.replace(/z/i, "")
+  return (
+    <span class="row">
+      <input {...attributes} type={type} value={local} onInput={({ currentTarget: { value } }) => change(value)} />
+      <span class="note">{local !== "" && offset === "" ? "without a time zone" : `UTC${zone}`}</span>
+    </span>
+  )
+}
+
+/** Inputs of browsers by formats. They show no text of another format. */
+const inputTypes = {
+  date: "date",
+  "date-time": "datetime-local",
+  email: "email",
+  time: "time",
+  uri: "url",
+  url: "url"
+} as const
+
+const typeOf = (format: string) =>
+  Object.hasOwn(inputTypes, format) ? inputTypes[format as keyof typeof inputTypes] : "text"
+
 const TextField = (props: FieldProps<FieldOf<"Text">>) => {
   const { field, id, suggestions } = props
+  const { format = "" } = field
   const attributes = textAttributes(props)
   const text = attributes.value
+  const type = typeOf(format)
   if (field.isSecret === true) return <input {...attributes} autocomplete="off" type="password" />
+  if (type === "datetime-local" || type === "time") {
+    const shown = text === "" ? { local: "", offset: "" } : splitDateTime(text, type !== "time")
+    if (shown !== undefined) return <TimeField attributes={attributes} shown={shown} type={type} />
+  }
   if (text.includes("\n") || text.length > 80) return <textarea {...attributes} rows={6} />
   const list = suggestions && `${id}-values`
   return (
     <>
-      <input {...attributes} type="text" placeholder={field.format ?? ""} {...(list !== undefined && { list })} />
+      <input
+        {...attributes}
+        type={type === "date" && text !== "" && textFormatProblem(format, text) !== undefined ? "text" : type}
+        placeholder={type === "text" ? format : ""}
+        {...(list !== undefined && { list })}
+      />
       {suggestions !== undefined && (
         <datalist id={list}>
           {suggestions.map((value) => (
@@ -54,9 +118,10 @@ const TextField = (props: FieldProps<FieldOf<"Text">>) => {
   )
 }
 
+/** A text: an input of numbers drops other texts, and its decimal mark depends on the language of the browser. */
 const NumberField = (props: FieldProps<FieldOf<"Number">>) => {
   const { integer, max, min } = props.field
-  const bounds = min === undefined && max === undefined ? "" : `${min ?? ""}…${max ?? ""}`
+  const bounds = [min === undefined ? "" : `from ${min}`, max === undefined ? "" : `to ${max}`].join(" ").trim()
   return (
     <input {...textAttributes(props)} type="text" inputMode={integer ? "numeric" : "decimal"} placeholder={bounds} />
   )
@@ -69,10 +134,52 @@ const JsonField = (props: FieldProps) => (
 /** The length of a value in a list of choices. */
 const maxChoiceLength = 100
 
-const formatChoice = (value: unknown, label: string | undefined): string => {
-  const text = typeof value === "string" ? value : JSON.stringify(value)
-  return visibleLine(truncate(label === undefined || label === text ? text : `${label} (${text})`, maxChoiceLength))
+/** The titles of values, or else the values. Values beside titles that are not unique. */
+const formatChoices = ({ labels = [], values }: FieldOf<"Choice">): ReadonlyArray<string> => {
+  const titles = values.map(
+    (value, index) => labels[index] ?? (typeof value === "string" ? value : JSON.stringify(value))
+  )
+  const isUnique = new Set(titles).size === titles.length
+  return titles.map((title, index) =>
+    visibleLine(truncate(isUnique ? title : `${title} (${JSON.stringify(values[index])})`, maxChoiceLength))
+  )
 }
+
+interface OptionsProps extends Pick<FieldProps, "id" | "problem"> {
+  readonly type: "radio" | "checkbox"
+  readonly options: ReadonlyArray<readonly [value: string | number, label: string]>
+  readonly isChosen: (value: string | number) => boolean
+  readonly onChange: (value: string | number, isChosen: boolean) => void
+  /** The name of the group, unless it has a label. */
+  readonly name?: string | undefined
+}
+
+/** A few options, all of which are visible. */
+const Options = ({ id, isChosen, name, onChange, options, problem, type }: OptionsProps) => (
+  <div
+    id={id}
+    role={type === "radio" ? "radiogroup" : "group"}
+    class="row"
+    {...(name === undefined ? { "aria-labelledby": `${id}-label` } : { "aria-label": name })}
+    {...(type === "radio" && controlAttributes({ id, problem }))}
+  >
+    {options.map(([value, label]) => (
+      <label key={value}>
+        <input
+          {...(type === "checkbox" && { ...controlAttributes({ id, problem }), id: `${id}-${value}` })}
+          type={type}
+          name={id}
+          checked={isChosen(value)}
+          onChange={({ currentTarget: { checked } }) => onChange(value, checked)}
+        />{" "}
+        {label}
+      </label>
+    ))}
+  </div>
+)
+
+/** More options are a list that opens. */
+const maxRadios = 5
 
 interface OptionFieldProps extends Pick<FieldProps, "id" | "problem" | "onChange" | "required"> {
   readonly options: ReadonlyArray<string>
@@ -82,20 +189,51 @@ interface OptionFieldProps extends Pick<FieldProps, "id" | "problem" | "onChange
   readonly name?: string
 }
 
-/** A choice among options. What is optional, or not chosen yet, may have no value. */
-const OptionField = ({ chosen, draftOf, name, onChange, options, required, ...rest }: OptionFieldProps) => (
-  <Select
-    attributes={{ ...controlAttributes(rest), "aria-label": name }}
-    value={chosen ?? ""}
-    options={[
-      ...(!required || chosen === undefined ? [["", "not set"] as const] : []),
-      ...options.map((label, index) => [index, label] as const)
-    ]}
-    onSelect={(value) => onChange(value === "" ? absent : draftOf(Number(value)))}
-  />
-)
+/** A choice among options. What is optional may have no value. */
+const OptionField = ({ draftOf, name, onChange, options, required, ...props }: OptionFieldProps) => {
+  const { chosen: index, ...rest } = props
+  const chosen = index ?? ""
+  const choose = (value: string | number) => onChange(value === "" ? absent : draftOf(Number(value)))
+  const isList = options.length > maxRadios
+  const all = [
+    ...(!required || (isList && chosen === "") ? [["", required ? "choose one" : "not set"] as const] : []),
+    ...options.map((label, index) => [index, label] as const)
+  ]
+  const attributes = { ...controlAttributes(rest), "aria-label": name }
+  return isList ? (
+    <Select attributes={attributes} value={chosen} options={all} onSelect={choose} />
+  ) : (
+    <Options {...rest} name={name} type="radio" options={all} isChosen={(one) => one === chosen} onChange={choose} />
+  )
+}
 
-const ListField = ({ draft, field, label, onChange }: FieldProps<FieldOf<"List">>) => {
+const indexOf = (item: Draft): string | number => (item._tag === "Choice" ? item.index : "")
+
+interface ChoicesFieldProps extends FieldProps {
+  readonly choice: FieldOf<"Choice">
+}
+
+/** A list of choices as checkboxes. */
+const ChoicesField = ({ choice, draft, onChange, required, ...rest }: ChoicesFieldProps) => {
+  const items = draft._tag === "List" ? draft.items : []
+  const change = (index: string | number, isChosen: boolean) => {
+    const others = items.filter((item) => indexOf(item) !== index)
+    const next = isChosen ? [...others, { _tag: "Choice", index: Number(index) } as const] : others
+    const sorted = next.toSorted((one, other) => Number(indexOf(one)) - Number(indexOf(other)))
+    onChange(sorted.length === 0 && !required ? absent : { _tag: "List", items: sorted })
+  }
+  return (
+    <Options
+      {...rest}
+      type="checkbox"
+      options={formatChoices(choice).map((label, index) => [index, label])}
+      isChosen={(index) => items.some((item) => indexOf(item) === index)}
+      onChange={change}
+    />
+  )
+}
+
+const ListField = ({ draft, field, label, onChange, path, problems }: FieldProps<FieldOf<"List">>) => {
   const items = draft._tag === "List" ? draft.items : []
   const change = (next: ReadonlyArray<Draft>) => onChange({ _tag: "List", items: next })
   return (
@@ -106,6 +244,8 @@ const ListField = ({ draft, field, label, onChange }: FieldProps<FieldOf<"List">
             field={field.item}
             draft={item}
             label={`${label} ${index + 1}`}
+            path={pathOfItem(path, index)}
+            problems={problems}
             required
             onChange={(changed) => change(items.with(index, changed))}
           />
@@ -124,31 +264,53 @@ const ListField = ({ draft, field, label, onChange }: FieldProps<FieldOf<"List">
 const variantNames: { readonly [Tag in FormField["_tag"]]: string } = {
   Text: "text",
   Number: "number",
-  Flag: "true or false",
+  Flag: "yes or no",
   Choice: "a fixed value",
-  Group: "object",
+  Group: "several fields",
   List: "list",
   Variants: "one of several",
   Json: "JSON"
 }
 
-const VariantsField = ({ draft, field, id, label, onChange, required }: FieldProps<FieldOf<"Variants">>) => {
+/** The names of the members of a group in the name of a variant. */
+const maxNamedMembers = 3
+
+/** Names a variant: by its title, by the fixed value that tells it from the others, or by what it consists of. */
+const variantName = (field: FormField): string => {
+  if (field.title !== undefined) return field.title
+  if (field._tag === "Choice" && field.values.length <= maxNamedMembers) return formatChoices(field).join(" or ")
+  if (field._tag === "Text" && field.format !== undefined) return field.format
+  if (field._tag === "List") return `list: ${variantName(field.item)}`
+  if (field._tag !== "Group") return variantNames[field._tag]
+  const [fixed] = field.members.flatMap(({ field: member }) =>
+    member._tag === "Choice" && member.values.length === 1 ? formatChoices(member) : []
+  )
+  if (fixed !== undefined) return fixed
+  const names = field.members.slice(0, maxNamedMembers).map(({ name }) => name)
+  return names.length === 0 ? variantNames.Group : names.join(", ")
+}
+
+const VariantsField = (props: FieldProps<FieldOf<"Variants">>) => {
+  const { draft, field, id, label, onChange, path, problems } = props
   const { index, draft: inner = absent } = draft._tag === "Variant" ? draft : { index: undefined }
   const chosen = field.variants[index ?? -1]
   const draftOf = (at: number): Draft => {
     const variant = field.variants[at]
     return variant === undefined ? absent : { _tag: "Variant", index: at, draft: initialDraft(variant) }
   }
+  const names = field.variants.map(variantName)
   return (
     <div class="nested">
       <OptionField
         id={id}
         name={visibleLine(`Kind of ${label}`)}
-        options={field.variants.map(({ _tag, title }, at) => visibleLine(title ?? `${at + 1}: ${variantNames[_tag]}`))}
+        options={names.map((name, at) =>
+          visibleLine(names.indexOf(name) === names.lastIndexOf(name) ? name : `${at + 1}: ${name}`)
+        )}
         chosen={index}
         draftOf={draftOf}
         onChange={onChange}
-        required={required}
+        required
       />
       {chosen !== undefined && index !== undefined && (
         <Field
@@ -156,6 +318,8 @@ const VariantsField = ({ draft, field, id, label, onChange, required }: FieldPro
           field={chosen}
           draft={inner}
           label={label}
+          path={path}
+          problems={problems}
           required
           isInner
           onChange={(changed) => onChange({ _tag: "Variant", index, draft: changed })}
@@ -165,9 +329,8 @@ const VariantsField = ({ draft, field, id, label, onChange, required }: FieldPro
   )
 }
 
-interface GroupFieldsProps extends Pick<FieldProps<FieldOf<"Group">>, "draft" | "field" | "onChange"> {
-  /** What is wrong with the members, by their names. */
-  readonly problems?: ReadonlyMap<string, string>
+interface GroupFieldsProps extends Pick<FieldProps<FieldOf<"Group">>, "draft" | "field" | "onChange" | "problems"> {
+  readonly path?: string
   /** Values that the texts may have, by the names of their members. */
   readonly suggestions?: ReadonlyMap<string, ReadonlyArray<string>>
   /** A member gets the focus. */
@@ -175,7 +338,15 @@ interface GroupFieldsProps extends Pick<FieldProps<FieldOf<"Group">>, "draft" | 
 }
 
 /** The members of a group. */
-export const GroupFields = ({ draft, field, onChange, onFocus, problems, suggestions }: GroupFieldsProps) => {
+export const GroupFields = ({
+  draft,
+  field,
+  onChange,
+  onFocus,
+  path = "",
+  problems,
+  suggestions
+}: GroupFieldsProps) => {
   const members: ReadonlyMap<string, Draft> = draft._tag === "Group" ? draft.members : new Map()
   const others = [...members.keys()]
     .filter((name) => field.members.every((member) => member.name !== name))
@@ -186,8 +357,9 @@ export const GroupFields = ({ draft, field, onChange, onFocus, problems, suggest
       field={member}
       draft={members.get(name) ?? absent}
       label={name}
+      path={pathOfMember(path, name)}
       required={required}
-      problem={problems?.get(name)}
+      problems={problems}
       suggestions={suggestions?.get(name)}
       onFocus={onFocus}
       onChange={(changed) => onChange({ _tag: "Group", members: new Map(members).set(name, changed) })}
@@ -195,8 +367,19 @@ export const GroupFields = ({ draft, field, onChange, onFocus, problems, suggest
   ))
 }
 
+/** Whether a field consists of others, has visible options, is a checkbox before its label, or one control after it. */
+const shapeOf = ({ draft, field, required }: Pick<FieldProps, "draft" | "field" | "required">) => {
+  if (draft._tag === "Json") return "control"
+  if (field._tag === "List") return field.item._tag === "Choice" ? "options" : "composite"
+  if (field._tag === "Group" || field._tag === "Variants") return "composite"
+  if (field._tag === "Choice") return field.values.length <= maxRadios ? "options" : "control"
+  if (field._tag !== "Flag") return "control"
+  const isSet = typeof field.initial === "boolean" || (required && draft._tag === "Flag")
+  return isSet && !field.nullable ? "checkbox" : "options"
+}
+
 const Control = (props: FieldProps) => {
-  const { draft, field, onChange } = props
+  const { draft, field, onChange, path, problems, required } = props
   if (draft._tag === "Json" || field._tag === "Json") return <JsonField {...props} />
   switch (field._tag) {
     case "Text":
@@ -206,74 +389,97 @@ const Control = (props: FieldProps) => {
     case "Flag": {
       const chosen = draft._tag === "Flag" ? Number(!draft.value) : undefined
       const draftOf = (index: number): Draft => ({ _tag: "Flag", value: index === 0 })
-      return <OptionField {...props} options={["true", "false"]} chosen={chosen} draftOf={draftOf} />
+      return <OptionField {...props} options={["yes", "no"]} chosen={chosen} draftOf={draftOf} />
     }
     case "Choice": {
-      const options = field.values.map((value, index) => formatChoice(value, field.labels?.[index]))
+      const options = formatChoices(field)
       const chosen = draft._tag === "Choice" ? draft.index : undefined
+      const draftOf = (index: number): Draft => ({ _tag: "Choice", index })
       return (
-        <OptionField {...props} options={options} chosen={chosen} draftOf={(index) => ({ _tag: "Choice", index })} />
+        <OptionField
+          {...props}
+          required={required && !field.nullable}
+          options={options}
+          chosen={chosen}
+          draftOf={draftOf}
+        />
       )
     }
     case "List":
-      return <ListField {...props} field={field} />
+      return field.item._tag === "Choice" ? (
+        <ChoicesField {...props} choice={field.item} />
+      ) : (
+        <ListField {...props} field={field} />
+      )
     case "Variants":
       return <VariantsField {...props} field={field} />
     case "Group":
       return (
         <div class="nested">
-          <GroupFields field={field} draft={draft} onChange={onChange} />
+          <GroupFields field={field} draft={draft} onChange={onChange} path={path} problems={problems} />
         </div>
       )
   }
 }
 
-/** Fields that consist of other fields, and are a group for screen readers. */
-const isComposite = ({ _tag }: FormField): boolean => ["Group", "List", "Variants"].includes(_tag)
+/** The problem of a field. One of JSON has those of its parts. */
+const problemAt = (problems: Problems, path: string, isJson: boolean): string | undefined =>
+  problems.get(path) ??
+  (isJson ? [...problems].find(([at]) => at.startsWith(path) && /[.[]/.test(at[path.length] ?? "")) : undefined)?.[1]
 
-interface LabelledFieldProps extends Omit<FieldProps, "id"> {
+/** A name without what distinguishes `due_date` from "Due date". */
+const lettersOf = (name: string): string => name.replaceAll(/[\s_-]/g, "").toLowerCase()
+
+interface LabelledFieldProps extends Omit<FieldProps, "id" | "problem"> {
   /** The field stands inside another one with the same label. */
   readonly isInner?: boolean
   readonly onFocus?: ((label: string) => void) | undefined
 }
 
 /** A field with its label and its description. An optional composite field is added by a button. */
-const Field = ({ isInner = false, onFocus, ...props }: LabelledFieldProps) => {
+const Field = ({ isInner = false, onFocus, ...given }: LabelledFieldProps) => {
   const id = useId()
-  const { draft, field, label, onChange, problem, required } = props
-  const shownProblem = problem !== undefined && (
-    <p id={`${id}-problem`} class="error">
-      <Name of={problem} length={1_000} />
-    </p>
-  )
+  const { draft, field, label, onChange, path, problems = new Map<string, string>(), required } = given
+  const shape = shapeOf(given)
+  const problem = problemAt(problems, path, draft._tag === "Json" || field._tag === "Json")
+  const props = { ...given, id, problem }
+  const isEmpty = draft._tag === "Absent" || draft._tag === "Null"
   const title = (
     <>
-      <Name of={label} />
-      {field.title !== undefined && field.title !== label && (
+      <Name of={field.title ?? label} />
+      {required ? " *" : ""}
+      {field.title !== undefined && lettersOf(field.title) !== lettersOf(label) && (
         <span class="note">
           {" "}
-          <Name of={field.title} />
+          <Name of={label} />
         </span>
       )}
-      {required ? " *" : ""}
     </>
   )
-  const description = field.description !== undefined && <LongText text={field.description} />
-  if (isComposite(field) && draft._tag !== "Json") {
-    if (isInner && draft._tag !== "Absent") return <Control {...props} id={id} />
+  const below = (
+    <>
+      {problem !== undefined && (
+        <p id={`${id}-problem`} class="error">
+          <Name of={problem} length={1_000} />
+        </p>
+      )}
+      {field.description !== undefined && <LongText text={field.description} />}
+    </>
+  )
+  if (shape === "composite") {
+    if (isInner && !isEmpty) return <Control {...props} />
     return (
       <fieldset>
         <legend>{title}</legend>
-        {description}
-        {shownProblem}
-        {draft._tag === "Absent" ? (
+        {below}
+        {isEmpty ? (
           <SmallButton description={`Add ${label}`} onPress={() => onChange(initialDraft(field))}>
             Add
           </SmallButton>
         ) : (
           <>
-            <Control {...props} id={id} />
-            {!required && (
+            <Control {...props} />
+            {(!required || field.nullable) && (
               <SmallButton description={`Leave out ${label}`} onPress={() => onChange(absent)}>
                 Leave out
               </SmallButton>
@@ -285,12 +491,48 @@ const Field = ({ isInner = false, onFocus, ...props }: LabelledFieldProps) => {
   }
   return (
     <div class="form-field" {...(onFocus !== undefined && { onFocusIn: () => onFocus(label) })}>
-      <label for={id}>{title}</label>
-      <Control {...props} id={id} />
-      {shownProblem}
-      {description}
+      {shape === "checkbox" && (
+        <input
+          {...controlAttributes(props)}
+          type="checkbox"
+          checked={draft._tag === "Flag" ? draft.value : field.initial === true}
+          onChange={(event) => onChange({ _tag: "Flag", value: event.currentTarget.checked })}
+        />
+      )}
+      {shape === "options" ? (
+        <span id={`${id}-label`} class="label">
+          {title}
+        </span>
+      ) : (
+        <label for={id}>{title}</label>
+      )}
+      {shape !== "checkbox" && <Control {...props} />}
+      {below}
     </div>
   )
+}
+
+/** Lets a form be sent when it has no problems. Otherwise it shows them at its fields, and focuses the first one. */
+export const useFormCheck = (problems: ReadonlyArray<DraftProblem>) => {
+  const form = useRef<HTMLFormElement>(null)
+  const [attempts, setAttempts] = useState(0)
+  useEffect(() => {
+    const invalid = ":is(input, select, textarea)[aria-invalid=true], [role=radiogroup][aria-invalid=true] input"
+    if (attempts > 0) form.current?.querySelector<HTMLElement>(invalid)?.focus()
+  }, [attempts])
+  return {
+    form,
+    shown: new Map(attempts === 0 ? [] : problems.map(({ message, path }) => [path, message])),
+    /** True when the form may be sent. */
+    check: (): boolean => {
+      // A date that is entered in part has no text.
+      const isPartial = (control: Element) => control instanceof HTMLInputElement && control.validity.badInput
+      const partial = [...(form.current?.elements ?? [])].find(isPartial)
+      if (partial instanceof HTMLInputElement) return partial.reportValidity()
+      setAttempts(problems.length === 0 ? 0 : attempts + 1)
+      return problems.length === 0
+    }
+  }
 }
 
 interface SchemaFormProps extends Omit<GroupFieldsProps, "field"> {

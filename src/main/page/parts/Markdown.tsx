@@ -2,8 +2,10 @@ import { type ComponentChildren, h, type JSX } from "preact"
 import { lexer, type MarkedToken, type Token } from "marked"
 import { useMemo } from "preact/hooks"
 import { LongText, JsonText, Name } from "./Text.tsx"
-import { visibleLine, visibleText } from "./visibleText.ts"
-import { asObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { Facts, Table } from "./Table.tsx"
+import { truncate, visibleLine, visibleText } from "./visibleText.ts"
+import { asObject, type JsonObject, objectsIn, parseJson, stringOrEmpty } from "../../../domain/json.ts"
+import { formatBytes, formatNumberOf } from "../../../domain/text/format.ts"
 
 /** Longer texts are shown as text: the time of the parser may grow with the square of the length. */
 const maxMarkdownLength = 32_000
@@ -134,40 +136,111 @@ export const Markdown = ({ text }: { readonly text: string }) => {
   return tokens === undefined ? <LongText text={text} /> : <div class="markdown">{renderTokens(tokens, 0)}</div>
 }
 
-const ImageBlock = ({ block }: { readonly block: JsonObject }) => {
-  const address = `data:${stringOrEmpty(block["mimeType"])};base64,${stringOrEmpty(block["data"])}`
-  return dataImagePattern.test(address) ? (
-    <img src={address} alt="image of the MCP server" />
-  ) : (
-    <p class="note">
-      an image of the type <Name of={stringOrEmpty(block["mimeType"])} />
-    </p>
+/** Bytes of a result to save. Other types than those of images are no matter: the browser opens none of them. */
+const SavedFile = ({ data, kind, name, mimeType }: Record<"data" | "kind" | "name" | "mimeType", string>) => {
+  const address = `data:${mimeType};base64,${data}`
+  const isImage = dataImagePattern.test(address)
+  const fileName = name.split("/").at(-1) || `${kind}.${mimeType.split(/[/+;]/)[1] ?? "bin"}`
+  return (
+    <div>
+      {isImage && <img src={address} alt={`${kind} of the MCP server`} />}
+      <p class="note">
+        <Name of={mimeType || kind} />, {formatBytes(Math.floor((data.length * 3) / 4))}{" "}
+        <a href={isImage ? address : `data:application/octet-stream;base64,${data}`} download={visibleLine(fileName)}>
+          Save
+        </a>
+      </p>
+    </div>
   )
 }
 
-/** A block of a result or of a message: text, an image, a resource; others as JSON. */
+/** Longer texts are not parsed, and more rows, columns and members are in the JSON text only. */
+const maxParsedLength = 256 * 1024
+const maxRows = 100
+const maxColumns = 12
+
+/** Values inside others beyond are JSON. */
+const maxValueDepth = 3
+
+const Records = ({ depth, records }: { readonly records: ReadonlyArray<JsonObject>; readonly depth: number }) => {
+  const names = [...new Set(records.slice(0, maxRows).flatMap(Object.keys))]
+  const columns = names.slice(0, maxColumns).map((name) => ({
+    title: visibleLine(truncate(name, 100)),
+    cell: (row: JsonObject) => Object.hasOwn(row, name) && <StructuredValue value={row[name]} depth={depth} />
+  }))
+  const rows = records.slice(0, maxRows)
+  return (
+    <>
+      <Table label="Records" width="medium" {...{ columns, rows }} keyOf={(_, index) => index} hasRowHeaders={false} />
+      {(records.length > maxRows || names.length > maxColumns) && (
+        <p class="note">
+          {formatNumberOf(records.length, "record")} with {formatNumberOf(names.length, "member")}: the JSON text has
+          all.
+        </p>
+      )}
+    </>
+  )
+}
+
+/** A JSON value for people: records as a table, other values of a list or an object by their names. */
+export const StructuredValue = ({ depth = 0, value }: { readonly value: unknown; readonly depth?: number }) => {
+  if (typeof value !== "object" || value === null)
+    return <LongText text={typeof value === "string" ? value : JSON.stringify(value)} />
+  const members = Object.entries(value)
+  if (members.length === 0) return <span class="note">none</span>
+  if (depth >= maxValueDepth) return <Name of={JSON.stringify(value)} length={1_000} />
+  const records = objectsIn(value)
+  if (records.length === members.length) return <Records records={records} depth={depth + 1} />
+  const shown = members
+    .slice(0, maxRows)
+    .map(([name, member]) => [<Name of={name} />, <StructuredValue value={member} depth={depth + 1} />] as const)
+  return (
+    <>
+      {Array.isArray(value) ? (
+        <ul>
+          {shown.map(([, item], index) => (
+            <li key={index}>{item}</li>
+          ))}
+        </ul>
+      ) : (
+        <Facts facts={shown} />
+      )}
+      {members.length > maxRows && (
+        <p class="note">{formatNumberOf(members.length, "value")}: the JSON text has all.</p>
+      )}
+    </>
+  )
+}
+
+/** The value of a text that is the JSON of an object or a list. */
+export const parseStructure = (text: unknown): unknown =>
+  typeof text === "string" && text.length <= maxParsedLength && /^\s*[[{]/.test(text) ? parseJson(text) : undefined
+
+const TextBlock = ({ mimeType, text }: { readonly text: string; readonly mimeType?: unknown }) => {
+  const value = useMemo(() => parseStructure(text), [text])
+  if (mimeType === "text/markdown") return <Markdown text={text} />
+  return value === undefined ? <LongText text={text} code /> : <StructuredValue value={value} />
+}
+
+/** A block of a result or of a message: text, an image, a file, a resource; others as JSON. */
 export const ContentBlockView = ({ block }: { readonly block: JsonObject }) => {
-  switch (block["type"]) {
-    case "text":
-      return <LongText text={stringOrEmpty(block["text"])} code />
-    case "image":
-      return <ImageBlock block={block} />
-    case "resource_link":
-    case "resource": {
-      const { name, text, uri } = { ...block, ...asObject(block["resource"]) }
-      return (
-        <div>
-          <p>
-            <span class="tag">resource</span> <Name of={stringOrEmpty(name)} />{" "}
-            <code>
-              <Name of={stringOrEmpty(uri)} length={1_000} />
-            </code>
-          </p>
-          {typeof text === "string" && <LongText text={text} code />}
-        </div>
-      )
-    }
-    default:
-      return <JsonText value={block} />
-  }
+  const { type } = block
+  if (type === "text") return <TextBlock text={stringOrEmpty(block["text"])} />
+  const { blob, data, description, mimeType, name, text, title, uri } = { ...block, ...asObject(block["resource"]) }
+  const address = stringOrEmpty(uri)
+  const addressName = <Name of={address} length={1_000} />
+  const file = { name: stringOrEmpty(name) || address, mimeType: stringOrEmpty(mimeType) }
+  if (type === "image" || type === "audio") return <SavedFile {...file} kind={type} data={stringOrEmpty(data)} />
+  if (type !== "resource" && type !== "resource_link") return <JsonText value={block} />
+  return (
+    <div>
+      <p>
+        <span class="tag">resource</span> <Name of={stringOrEmpty(title) || stringOrEmpty(name)} />{" "}
+        <code>{linkPattern.test(address) ? renderLink(address, addressName) : addressName}</code>
+      </p>
+      {typeof description === "string" && <LongText text={description} />}
+      {typeof text === "string" && <TextBlock text={text} mimeType={mimeType} />}
+      {typeof blob === "string" && <SavedFile {...file} kind="file" data={blob} />}
+    </div>
+  )
 }

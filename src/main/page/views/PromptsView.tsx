@@ -19,7 +19,7 @@ import type { PageCommandOf, PageError, PageReplies } from "../../../domain/page
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { ContentBlockView } from "../parts/Markdown.tsx"
 import { CopyButton } from "../parts/controls.tsx"
-import { SchemaForm } from "../parts/FormFields.tsx"
+import { SchemaForm, useFormCheck } from "../parts/FormFields.tsx"
 import { Facts } from "../parts/Table.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 
@@ -118,13 +118,15 @@ const PromptForm = (props: PromptFormProps) => {
   const args = isJsonObject(value) ? value : {}
   const { error, suggestions } = useCompletions(props, args, focused)
 
+  const { check, form: box, shown } = useFormCheck(problems)
   const get = (event: Event): void => {
     event.preventDefault()
+    if (!check()) return
     const request = requestOf(props, "prompts/get", { name: prompt.name, arguments: args })
     fetched.run((signal) => sendCommand(request, signal))
   }
   return (
-    <form autocomplete="off" onSubmit={get}>
+    <form ref={box} autocomplete="off" noValidate onSubmit={get}>
       <h2>
         <Name of={prompt.title === "" ? prompt.name : prompt.title} />
       </h2>
@@ -140,6 +142,7 @@ const PromptForm = (props: PromptFormProps) => {
         field={form}
         draft={draft}
         onChange={setDraft}
+        problems={shown}
         suggestions={suggestions}
         onFocus={setFocused}
         empty="The prompt has no arguments."
@@ -147,7 +150,7 @@ const PromptForm = (props: PromptFormProps) => {
       />
       {error !== undefined && <ErrorText error={error} isAlert />}
       <p>
-        <button type="submit" class="primary" disabled={problems.length > 0 || fetched.isRunning}>
+        <button type="submit" class="primary" disabled={fetched.isRunning}>
           Get the messages
         </button>
       </p>

@@ -9,6 +9,7 @@ import { SchemaValidator } from "../../../../src/application/ports/SchemaValidat
 import type { InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import type { Approval, ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
 import type { Approver, Caller } from "../../../../src/domain/approvals/Caller.ts"
+import type { ServerConfig } from "../../../../src/domain/config/computerConfig.ts"
 import type { CatalogueEntry } from "../../../../src/domain/tools/catalogue.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { settle } from "../../../settle.ts"
@@ -49,9 +50,10 @@ const always: ApprovalAnswer = { action: "allow", scope: "tool" }
 const deciding = Effect.fnUntraced(function* (
   settings: Partial<ComputerSettings> = {},
   isExtended = false,
-  delay = Duration.zero
+  delay = Duration.zero,
+  find: Parameters<typeof makeApprovals>[1]["find"] = () => undefined
 ) {
-  const approvals = yield* makeApprovals("pc", { find: () => undefined }).pipe(
+  const approvals = yield* makeApprovals("pc", { find }).pipe(
     Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), approvers: ["page"], ...settings }),
     Effect.provide(portDefaults)
   )
@@ -468,6 +470,27 @@ describe("the store of approvals", () => {
       assert.isTrue(covers())
       yield* start(callOf(toolNamed("write", "new")))
       assert.isDefined(open().change)
+    }).pipe(Effect.provide(MemoryApprovalStore.layer))
+  )
+
+  it.effect("compares a tool with those of the same configuration", () =>
+    Effect.gen(function* () {
+      const store = yield* ApprovalStore
+      /** Asks about the tool of a configuration that starts its MCP server like this; gives the changed parts. */
+      const ask = (configSource: string, command: string) => {
+        const config = { type: "stdio", parameters: { command } } as unknown as ServerConfig
+        return Effect.scoped(
+          Effect.gen(function* () {
+            const run = yield* deciding({}, false, Duration.zero, () => ({ config }) as never)
+            const { change } = yield* run.decideNext(once)
+            return change?.differences
+          })
+        ).pipe(Effect.provideService(ApprovalStore, { ...store, configSource }))
+      }
+      assert.isUndefined(yield* ask("home.json", "a"))
+      assert.isUndefined(yield* ask("work.json", "b"))
+      assert.isUndefined(yield* ask("home.json", "a"))
+      assert.deepStrictEqual(yield* ask("home.json", "c"), [{ part: "server", before: "a", after: "c" }])
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
   )
 

@@ -28,7 +28,17 @@ describe("formOfSchema", () => {
     ["a number", { type: "number", minimum: 1, maximum: 5 }, { _tag: "Number", integer: false, min: 1, max: 5 }],
     ["an integer", { type: "integer" }, { _tag: "Number", integer: true }],
     ["a boolean", { type: "boolean", default: true }, { _tag: "Flag", initial: true }],
-    ["an enumeration", { enum: ["a", 1, null] }, { _tag: "Choice", values: ["a", 1, null] }],
+    ["an enumeration", { enum: ["a", 1] }, { _tag: "Choice", values: ["a", 1] }],
+    [
+      "a text of bounded length",
+      { type: "string", minLength: 1, maxLength: 9 },
+      { _tag: "Text", minLength: 1, maxLength: 9 }
+    ],
+    [
+      "an array of bounded length",
+      { type: "array", items: { enum: ["a", "b"] }, minItems: 1, maxItems: 2 },
+      { _tag: "List", item: { _tag: "Choice", values: ["a", "b"] }, min: 1, max: 2 }
+    ],
     ["a constant", { const: 7, title: "seven" }, { _tag: "Choice", values: [7], title: "seven" }],
     ["an array", { type: "array", items: { type: "string" } }, { _tag: "List", item: { _tag: "Text" } }],
     ["an array without items", { type: "array" }, { _tag: "Json" }],
@@ -36,21 +46,37 @@ describe("formOfSchema", () => {
     ["constants as alternatives", { oneOf: [{ const: "a" }, { const: "b" }] }, { _tag: "Choice", values: ["a", "b"] }],
     [
       "alternatives",
-      { anyOf: [{ type: "string" }, { type: "null" }], description: "d" },
-      { _tag: "Variants", variants: [{ _tag: "Text" }, { _tag: "Choice", values: [null] }], description: "d" }
+      { anyOf: [{ type: "string" }, { type: "boolean" }], description: "d" },
+      { _tag: "Variants", variants: [{ _tag: "Text" }, { _tag: "Flag" }], description: "d" }
     ],
     [
       "a list of types",
-      { type: ["integer", "null"], description: "d" },
-      {
-        _tag: "Variants",
-        variants: [
-          { _tag: "Number", integer: true },
-          { _tag: "Choice", values: [null] }
-        ],
-        description: "d"
-      }
+      { type: ["integer", "string"], description: "d" },
+      { _tag: "Variants", variants: [{ _tag: "Number", integer: true }, { _tag: "Text" }], description: "d" }
     ],
+    [
+      "an Optional of Pydantic",
+      { anyOf: [{ type: "string", format: "date" }, { type: "null" }], default: null, title: "Due" },
+      { _tag: "Text", format: "date", title: "Due", nullable: true }
+    ],
+    [
+      "an Optional with a default",
+      { anyOf: [{ type: "integer" }, { type: "null" }], default: 3 },
+      { _tag: "Number", integer: true, initial: 3, nullable: true }
+    ],
+    [
+      "alternatives beside null",
+      { oneOf: [{ type: "string" }, { type: "boolean" }, { const: null }] },
+      { _tag: "Variants", variants: [{ _tag: "Text" }, { _tag: "Flag" }], nullable: true }
+    ],
+    ["a type beside null", { type: ["string", "null"] }, { _tag: "Text", nullable: true }],
+    ["values beside null", { enum: ["a", null, "null"] }, { _tag: "Choice", values: ["a", "null"], nullable: true }],
+    [
+      "values without null of a type with it",
+      { type: ["string", "null"], enum: ["a"] },
+      { _tag: "Choice", values: ["a"] }
+    ],
+    ["null alone", { type: "null" }, { _tag: "Choice", values: [null] }],
     ["one alternative", { anyOf: [{ type: "string" }], title: "t" }, { _tag: "Text", title: "t" }],
     ["an allOf of one", { allOf: [{ type: "string" }], title: "t" }, { _tag: "Text", title: "t" }],
     ["many alternatives", { anyOf: Array.from({ length: 9 }, () => ({ type: "string" })) }, { _tag: "Json" }],
@@ -118,7 +144,7 @@ describe("valueOfDraft", () => {
       count: text(" 3 "),
       flag: { _tag: "Flag", value: false },
       level: { _tag: "Choice", index: 1 },
-      tags: { _tag: "List", items: [text("a"), text("")] },
+      tags: { _tag: "List", items: [text("a"), text("b")] },
       filter: group({ from: text("0.5") }),
       target: { _tag: "Variant", index: 1, draft: group({ id: text("7") }) },
       other: { _tag: "Json", text: "[1]" }
@@ -129,7 +155,7 @@ describe("valueOfDraft", () => {
         count: 3,
         flag: false,
         level: "high",
-        tags: ["a", ""],
+        tags: ["a", "b"],
         filter: { from: 0.5 },
         target: { id: 7 },
         other: [1]
@@ -138,23 +164,74 @@ describe("valueOfDraft", () => {
     })
   })
 
-  it("leaves out absent members", () => {
-    assert.deepStrictEqual(valueOfDraft(mixed, group({ name: text(""), count: text("1") })).value, {
-      name: "",
-      count: 1
+  it("leaves out absent members, and keeps what is wrong", () => {
+    assert.deepStrictEqual(valueOfDraft(mixed, group({ name: text(""), count: text("1") })), {
+      value: { name: "", count: 1 },
+      problems: [{ path: "name", message: "Required" }]
     })
   })
 
   it.each([
-    [{ count: text("") }, "count", "must be a number"],
-    [{ count: text("1.5") }, "count", "must be an integer"],
-    [{ count: text("abc") }, "count", "must be a number"],
-    [{ filter: group({ from: text("Infinity") }) }, "filter.from", "must be a number"],
-    [{ other: { _tag: "Json", text: "{" } }, "other", 'line 1, column 2: expected a name in "double quotes" or }'],
-    [{ count: { _tag: "Absent" } }, "count", "is required"]
+    [{ count: text("") }, "count", "Required"],
+    [{ count: text("1.5") }, "count", "Enter a whole number such as 3"],
+    [{ count: text("abc") }, "count", "Enter a whole number such as 3"],
+    [{ filter: group({ from: text("Infinity") }) }, "filter.from", "Enter a number such as 1.5"],
+    [{ filter: { _tag: "Group", members: new Map() } }, "filter.from", "Required"],
+    [{ tags: { _tag: "List", items: [text("a"), text("")] } }, "tags[1]", "Required"],
+    [{ count: { _tag: "Absent" } }, "count", "Required"]
   ] as const)("explains what is wrong with %o", (members, path, message) => {
     const draft = group({ name: text("x"), count: text("1"), ...members })
     assert.deepStrictEqual(valueOfDraft(mixed, draft).problems, [{ path, message }])
+  })
+
+  it("tells what is wrong with JSON", () => {
+    const { problems } = valueOfDraft(
+      mixed,
+      group({ name: text("x"), count: text("1"), other: { _tag: "Json", text: "[1,\n2" } })
+    )
+    assert.match(`${problems[0]?.path} ${problems[0]?.message}`, /^other Not JSON: .*line 2/)
+  })
+
+  it.each([
+    [{ type: "string", minLength: 3 }, "ab", "At least 3 characters"],
+    [{ type: "string", maxLength: 1 }, "ab", "At most 1 character"],
+    [{ type: "string", maxLength: 1 }, "\u{1f600}", undefined],
+    [{ type: "string", format: "email" }, "ann", "Enter an email address such as ann@example.org"],
+    [{ type: "string", format: "uri" }, "example", "Enter an address such as https://example.org"],
+    [{ type: "string", format: "date" }, "2026-02-31", "Enter a date such as 2026-11-29"],
+    [{ type: "string", format: "date" }, "2026-02-28", undefined],
+    [{ type: "string", format: "date-time" }, "soon", "Enter a date and a time such as 2026-11-29T14:30:00Z"],
+    [{ type: "string", format: "time" }, "25:00:00Z", "Enter a time such as 14:30:00Z"],
+    [{ type: "string", format: "toString" }, "x", undefined],
+    [{ type: "number", minimum: 1, maximum: 5 }, "9", "Enter a number from 1 to 5"],
+    [{ type: "number", minimum: 1 }, "0", "At least 1"],
+    [{ type: "number", maximum: 5 }, "6", "At most 5"],
+    [{ type: "number" }, "1,5", "Enter a number such as 1.5"]
+  ] as const)("checks a value of %o: %s", (schema, entered, message) => {
+    const form = formOfSchema(object({ p: schema }))
+    const { problems } = valueOfDraft(form, group({ p: text(entered) }))
+    assert.deepStrictEqual(problems, message === undefined ? [] : [{ path: "p", message }])
+  })
+
+  it.each([
+    ["a text", { type: "string" }, "Required"],
+    ["a text that may be empty", { type: "string", minLength: 0 }, undefined],
+    ["a text that is empty by default", { type: "string", default: "" }, undefined],
+    ["a text or null", { type: ["string", "null"] }, undefined],
+    ["a choice", { enum: ["a", "b"] }, "Choose one"],
+    ["a choice with an empty text", { enum: ["", "b"] }, "Choose one"],
+    ["a list", { type: "array", items: { type: "string" } }, undefined],
+    ["a list of some length", { type: "array", items: { enum: ["a", "b"] }, minItems: 1 }, "At least 1 value"]
+  ] as const)("asks for %s that is required", (_, schema, message) => {
+    const form = formOfSchema(object({ p: schema }, { required: ["p"] }))
+    const { problems } = valueOfDraft(form, initialDraft(form))
+    assert.deepStrictEqual(problems, message === undefined ? [] : [{ path: "p", message }])
+  })
+
+  it("sends null for an empty field that is required, and leaves out another one", () => {
+    const schema = { anyOf: [{ type: "string" }, { type: "null" }], default: null }
+    const form = formOfSchema(object({ a: schema, b: schema }, { required: ["a"] }))
+    assert.deepStrictEqual(valueOfDraft(form, initialDraft(form)), { value: { a: null }, problems: [] })
   })
 })
 
@@ -171,7 +248,8 @@ describe("initialDraft", () => {
 
   it("asks for required members", () => {
     assert.deepStrictEqual(valueOfDraft(mixed, initialDraft(mixed)).problems, [
-      { path: "count", message: "must be a number" }
+      { path: "name", message: "Required" },
+      { path: "count", message: "Required" }
     ])
   })
 })
@@ -193,6 +271,37 @@ describe("draftOfValue", () => {
     const value: unknown = JSON.parse(JSON.stringify(given))
     assert.deepStrictEqual(valueOfDraft(mixed, draftOfValue(mixed, value)).value, value)
   })
+})
+
+/** Schemas with values that are valid for them. */
+const validValues: ReadonlyArray<readonly [schema: JsonObject, value: Schema.Schema<unknown>]> = [
+  [{ type: "string" }, Schema.String],
+  [{ type: ["string", "null"] }, Schema.NullOr(Schema.String)],
+  [{ anyOf: [{ type: "integer" }, { type: "null" }], default: null }, Schema.NullOr(Schema.Int)],
+  [{ enum: ["a", null, 2] }, Schema.NullOr(Schema.Literals(["a", 2]))],
+  [{ type: "boolean" }, Schema.Boolean],
+  [{ type: "array", items: { enum: ["a", "b"] } }, Schema.Array(Schema.Literals(["a", "b"]))],
+  [{ type: "array", items: { type: ["number", "null"] } }, Schema.Array(Schema.NullOr(Schema.Finite))],
+  [
+    { anyOf: [object({ kind: { const: "x" } }), { type: "array", items: { type: "string" } }, { type: "null" }] },
+    Schema.NullOr(Schema.Union([Schema.Struct({ kind: Schema.Literal("x") }), Schema.Array(Schema.String)]))
+  ],
+  [{ type: "string", format: "date-time" }, Schema.String]
+]
+
+describe("a value that is valid", () => {
+  it("is an empty field when it is null", () => {
+    const form = formOfSchema(object({ p: { type: ["string", "null"] } }))
+    assert.deepStrictEqual(draftOfValue(form, { p: null }), group({ p: { _tag: "Null" } }))
+  })
+
+  for (const [schema, value] of validValues) {
+    it.prop(`is kept by the form of ${JSON.stringify(schema)}`, [value, Schema.Boolean], ([given, isRequired]) => {
+      const form = formOfSchema(object({ p: schema }, { required: isRequired ? ["p"] : [] }))
+      const params: unknown = JSON.parse(JSON.stringify({ p: given }))
+      assert.deepStrictEqual(valueOfDraft(form, draftOfValue(form, params)).value, params)
+    })
+  }
 })
 
 const listSchemas = async (server: string): Promise<ReadonlyMap<string, JsonObject>> => {

@@ -1,4 +1,4 @@
-import { isSecretName } from "../../../../application/shared/logLimits.ts"
+import { isSecretName } from "../../../../domain/text/secretNames.ts"
 
 /** What programs need to run, and to reach their packages through the proxy of a company. Most names are those of a system. */
 const inheritedNames = [

@@ -34,7 +34,7 @@ import { CommandButton } from "../../parts/CommandButton.tsx"
 import { CopyButton } from "../../parts/controls.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { AppCard } from "../apps/AppCard.tsx"
-import { CallResult } from "../tools/RunningCall.tsx"
+import { CallResult } from "../../parts/CallResult.tsx"
 import { useOfficeTools } from "../tools/officeTools.ts"
 
 /** How often running bars grow, in milliseconds. */

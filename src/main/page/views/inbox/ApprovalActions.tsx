@@ -9,7 +9,7 @@ import { parseAnswerErrors } from "../../../../domain/approvals/Approval.ts"
 import { isJsonObject } from "../../../../domain/json.ts"
 import { type Draft, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
-import { GroupFields } from "../../parts/FormFields.tsx"
+import { GroupFields, useFormCheck } from "../../parts/FormFields.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 
 /** The answer of a command. */
@@ -153,23 +153,21 @@ const PageLink = ({ url }: { readonly url: string }) => {
 export const QuestionForm = ({ draft, error, input, onDraft, ...answering }: QuestionFormProps) => {
   const { isSending, isSteady, onAnswer, tool } = answering
   const form = useMemo(() => (input.mode === "form" && input.schema ? formOfSchema(input.schema) : undefined), [input])
-  const [isChecked, setChecked] = useState(false)
   const group = form?._tag === "Group" ? form : undefined
   const current = draft ?? (group && initialDraft(group))
   const outcome = group && current && valueOfDraft(group, current)
+  const { check, form: box, shown } = useFormCheck(outcome?.problems ?? [])
   const problems = new Map(error && parseAnswerErrors(error.message))
-  for (const { message, path } of (isChecked && outcome?.problems) || [])
-    problems.set(path.split(/[.[]/, 1)[0] ?? "", message)
+  for (const [path, message] of shown) problems.set(path, message)
   const send = () => {
-    setChecked(true)
     if (input.mode === "url") return onAnswer({ action: "allow" })
-    if (outcome === undefined || outcome.problems.length > 0 || !isJsonObject(outcome.value)) return
-    onAnswer({ action: "allow", content: outcome.value })
+    if (check() && isJsonObject(outcome?.value)) onAnswer({ action: "allow", content: outcome.value })
   }
   const common = { tool, isSteady, isBlocked: isSending }
   const canAnswer = input.mode === "url" || group !== undefined
   return (
     <form
+      ref={box}
       class="answers"
       autocomplete="off"
       noValidate

@@ -1,7 +1,7 @@
 import type { RefObject } from "preact"
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { ListedApproval, OpenApproval } from "../../../../domain/page/calls/openApprovals.ts"
-import { formatDuration, formatNumberOf } from "../../../../domain/text/format.ts"
+import { formatDuration } from "../../../../domain/text/format.ts"
 import type { PageError } from "../../../../domain/page/PageCommand.ts"
 import { sendCommand, useAction, useReplies } from "../../connection/api.ts"
 import { currentOffice, pageState, session, useServerTime } from "../../connection/store.ts"
@@ -13,7 +13,7 @@ import type { Draft } from "../../../../domain/page/form/formDraft.ts"
 import type { ApprovalView } from "../../../../domain/approvals/ApprovalView.ts"
 import { describeFailure, describeStatus, phaseOf } from "../../../../domain/page/calls/callPhase.ts"
 import type { PageCall } from "../../../../domain/page/PageEvent.ts"
-import { diffLines, type DiffPart, groupDiff } from "../../../../domain/approvals/diffLines.ts"
+import { ApprovalDetails } from "./ToolChange.tsx"
 
 /** States the decision that the Computer has confirmed. */
 const describeDecision = ({ decidedBy, denialReason, input, scope, state, until }: ApprovalView): string => {
@@ -200,86 +200,5 @@ export const ApprovalCard = ({ canDecide, entry, isSteady }: ApprovalCardProps) 
         </>
       )}
     </article>
-  )
-}
-
-/** The words beside the lines of each kind, and their classes. No foreign text can imitate them: it stands in another column. */
-const words: { readonly [Kind in Exclude<DiffPart["kind"], "omitted">]: readonly [text: string, kind: string] } = {
-  same: ["unchanged", "note"],
-  removed: ["− removed", "bad"],
-  added: ["+ added", "good"]
-}
-
-/** The lines in which two foreign texts differ. */
-const Diff = ({ after, before }: { readonly before: string; readonly after: string }) => {
-  const parts = useMemo(() => groupDiff(diffLines(before, after)), [before, after])
-  return (
-    <div class="diff">
-      {parts.map(({ count, kind, text }, index) =>
-        kind === "omitted" ? (
-          <p key={index} class="note">
-            … {formatNumberOf(count, "unchanged line")}
-          </p>
-        ) : (
-          <div key={index} class={`diff-part diff-${kind}`}>
-            <span class={`diff-word ${words[kind][1]}`}>{words[kind][0]}</span>
-            <LongText text={text} code />
-          </div>
-        )
-      )}
-    </div>
-  )
-}
-
-type ToolChange = NonNullable<ApprovalView["change"]>
-
-const partNames: { readonly [Part in ToolChange["differences"][number]["part"]]: string } = {
-  name: "Name",
-  description: "Description",
-  schema: "Schema of the arguments",
-  annotations: "Annotations",
-  server: "MCP server"
-}
-
-const Changes = ({ change: { approvedAt, approvedBy, differences } }: { readonly change: ToolChange }) => (
-  <section class="warning" aria-label="Change of the tool">
-    <h3>The definition of this tool has changed</h3>
-    <p>
-      <Name of={approvedBy} /> approved another definition on {formatDateTime(approvedAt)}.
-      {differences.length === 0 && " The difference is in a part that is too long to show."}
-    </p>
-    {differences.map(({ after, before, part }) => (
-      <div key={part}>
-        <h4>{partNames[part]}</h4>
-        <Diff before={before} after={after} />
-      </div>
-    ))}
-  </section>
-)
-
-/** What the Computer says about an approval: the change of the tool first, then the arguments. */
-const ApprovalDetails = ({ view }: { readonly view: ApprovalView }) => {
-  const { arguments: text, argumentsDigest, change, previousArguments } = view
-  return (
-    <>
-      {change !== undefined && <Changes change={change} />}
-      <h3>Arguments</h3>
-      <LongText text={text} code />
-      {text.endsWith("…") && (
-        <p class="error">
-          The arguments are too long, and their end is missing. The SHA-256 of all of them is{" "}
-          <Name of={argumentsDigest} />.
-        </p>
-      )}
-      {previousArguments !== undefined &&
-        (previousArguments === text ? (
-          <p class="note">The last approved call of this tool had the same arguments.</p>
-        ) : (
-          <>
-            <h3>Compared with the last approved call</h3>
-            <Diff before={previousArguments} after={text} />
-          </>
-        ))}
-    </>
   )
 }

@@ -9,12 +9,13 @@ import {
   initialDraft,
   valueOfDraft
 } from "../../../../domain/page/form/formDraft.ts"
+import { argumentProblems } from "../../../../domain/schemas/violations.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { pageCallKey, pageCalls, startPageCall } from "../../connection/pageCalls.ts"
 import { connectionWords, currentOffice, session } from "../../connection/store.ts"
 import { readInput, writeInput } from "../../connection/storage.ts"
-import { SchemaForm } from "../../parts/FormFields.tsx"
+import { SchemaForm, useFormCheck } from "../../parts/FormFields.tsx"
 import { CopyButton, Select } from "../../parts/controls.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
@@ -38,7 +39,7 @@ const formatJson = (value: unknown): string => escapeLinesForTerminal(JSON.strin
 /** The form and the JSON text of the arguments, which follow each other. */
 const useArguments = ({ key, tool }: PageTool) => {
   const form = useMemo(() => formOfSchema(tool.paramsSchema), [tool])
-  const stateOf = (draft: Draft) => ({ draft, text: formatJson(valueOfDraft(form, draft).value ?? {}) })
+  const stateOf = (draft: Draft) => ({ draft, text: formatJson(valueOfDraft(form, draft).value ?? {}), isTyped: false })
   const [state, setState] = useState(() => {
     const last = parseJsonObject(readInput(key))
     return stateOf(last === undefined ? initialDraft(form) : draftOfValue(form, last))
@@ -50,11 +51,12 @@ const useArguments = ({ key, tool }: PageTool) => {
     setDraft: (draft: Draft) => setState(stateOf(draft)),
     setText: (text: string) => {
       const value = parseJsonObject(text)
-      setState(({ draft }) => ({ draft: value === undefined ? draft : draftOfValue(form, value), text }))
+      setState(({ draft }) => ({ draft: value === undefined ? draft : draftOfValue(form, value), text, isTyped: true }))
     },
     params,
     error: findJsonError(state.text) ?? (params === undefined ? "the arguments are a JSON object" : undefined),
-    problems: valueOfDraft(form, state.draft).problems
+    /** What is wrong with the form. The Computer checks what is entered as JSON. */
+    problems: state.isTyped ? [] : valueOfDraft(form, state.draft).problems
   }
 }
 
@@ -81,7 +83,8 @@ const JsonArguments = (given: ReturnType<typeof useArguments>) => (
 /** The form of a tool, its run and its result side by side. The call continues when the view changes. */
 export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress; readonly chosen: PageTool }) => {
   const given = useArguments(chosen)
-  const { params, problems } = given
+  const { params } = given
+  const { check, form, shown } = useFormCheck(given.problems)
   const [timeout, setTimeoutSeconds] = useState(defaultTimeoutSeconds)
   const { agents } = currentOffice(address)
   const { approvals, operatorCalls } = chosen.computer.features
@@ -90,15 +93,17 @@ export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress;
   const target = { ...address, computer: chosen.computer.name, tool: chosen.tool.name }
   const call = pageCalls.value.get(pageCallKey(target))
   const isRunning = call?.state._tag === "Running"
+  const problems = new Map(call?.state._tag === "Ended" ? argumentProblems(call.state.result) : [])
+  for (const [path, message] of shown) problems.set(path, message)
   const start = (event: Event) => {
     event.preventDefault()
-    if (params === undefined) return
+    if (params === undefined || !check()) return
     writeInput(chosen.key, given.text)
     void startPageCall({ ...target, params, timeout })
   }
   return (
     <div class="side-by-side">
-      <form onSubmit={start} aria-label="Call">
+      <form ref={form} noValidate onSubmit={start} aria-label="Call">
         {!isPermitted && (
           <p class="error">
             This Computer does not run calls of operators while the office has an Agent.{" "}
@@ -109,19 +114,11 @@ export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress;
           field={given.form}
           draft={given.draft}
           onChange={given.setDraft}
+          problems={problems}
           empty="The tool has no parameters."
           missing="The schema of this tool has no form. Enter the arguments as JSON."
         />
         <JsonArguments {...given} />
-        {problems.length > 0 && (
-          <ul class="note" aria-label="Missing arguments">
-            {problems.map(({ message, path }) => (
-              <li key={path}>
-                <Name of={path === "" ? "arguments" : path} /> <Name of={message} />
-              </li>
-            ))}
-          </ul>
-        )}
         <div class="row field">
           <button type="submit" class="primary" disabled={isRunning || params === undefined}>
             Run
@@ -140,7 +137,8 @@ export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress;
             required
             value={timeout}
             onInput={({ currentTarget: { valueAsNumber } }) =>
-              Number.isInteger(valueAsNumber) && setTimeoutSeconds(valueAsNumber)
+              Number.isInteger(valueAsNumber) &&
+              setTimeoutSeconds(Math.min(maxTimeoutSeconds, Math.max(1, valueAsNumber)))
             }
           />
           {params !== undefined && (

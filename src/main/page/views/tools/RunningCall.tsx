@@ -1,40 +1,10 @@
 import { formatDuration } from "../../../../domain/text/format.ts"
 import type { PageToolCall } from "../../connection/pageCalls.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
-import { JsonText, LongText, Name } from "../../parts/Text.tsx"
+import { CallResult } from "../../parts/CallResult.tsx"
+import { LongText, Name } from "../../parts/Text.tsx"
 import { AppCard } from "../apps/AppCard.tsx"
 import { CallApprovals } from "../inbox/CallApprovals.tsx"
-import { type JsonObject, objectsIn } from "../../../../domain/json.ts"
-import { ContentBlockView } from "../../parts/Markdown.tsx"
-
-/** Blocks of a result that are shown; the whole result is below as JSON. */
-const maxBlocks = 100
-
-/** The result of a tool: its blocks, and the whole as JSON. */
-export const CallResult = ({ result }: { readonly result: JsonObject }) => {
-  const { content, isError, structuredContent } = result
-  const blocks = objectsIn(content)
-  return (
-    <div>
-      <p role="status" class={isError === true ? "error" : "good"}>
-        {isError === true ? "The tool returned an error" : "The tool succeeded"}
-      </p>
-      {blocks.slice(0, maxBlocks).map((block, index) => (
-        <ContentBlockView key={index} block={block} />
-      ))}
-      {structuredContent !== undefined && (
-        <>
-          <h2>Structured content</h2>
-          <JsonText value={structuredContent} />
-        </>
-      )}
-      <details>
-        <summary>Result as JSON</summary>
-        <JsonText value={result} />
-      </details>
-    </div>
-  )
-}
 
 interface RunningCallProps {
   readonly call: PageToolCall

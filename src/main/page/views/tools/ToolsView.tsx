@@ -11,7 +11,7 @@ import { JsonText, LongText, Name } from "../../parts/Text.tsx"
 import { truncate } from "../../parts/visibleText.ts"
 import { ListWithDetails, OfferRow } from "../../parts/VirtualList.tsx"
 import type { Tool } from "../../../../domain/model/Tool.ts"
-import { parseAnnotations } from "../../../../domain/tools/toolAnnotations.ts"
+import { describeHint, parseAnnotations } from "../../../../domain/tools/toolAnnotations.ts"
 import { describeParameters } from "../../../../domain/schemas/describeSchema.ts"
 import { type Column, Facts, Table } from "../../parts/Table.tsx"
 import { CallForm } from "./CallForm.tsx"
@@ -59,6 +59,9 @@ interface ToolDetailsProps {
 /** One tool: its facts, its call with the result, and its parameters and schemas. */
 const ToolDetails = ({ address, of }: ToolDetailsProps) => {
   const { computer, consent, tool } = of
+  const annotations = Object.entries(parseAnnotations(tool.meta) ?? {})
+  const hints = annotations.flatMap(([name, value]) => describeHint(name, value) ?? [])
+  const others = annotations.filter(([name, value]) => describeHint(name, value) === undefined)
   const mayCall = session.value?.mayCall === true
   return (
     <article>
@@ -72,7 +75,8 @@ const ToolDetails = ({ address, of }: ToolDetailsProps) => {
           ["Computer", <Name of={computer.name} />],
           ["MCP server", tool.bundleId && <Name of={tool.bundleId} />],
           ["Consent", consent ?? "not known: the Computer does not report its rules"],
-          ...Object.entries(parseAnnotations(tool.meta) ?? {}).map(([name, value]) => {
+          ["Says that it", hints.join(", ")],
+          ...others.map(([name, value]) => {
             const text = typeof value === "string" ? value : JSON.stringify(value)
             return [<Name of={name} />, <Name of={text} />] as const
           })

@@ -1,0 +1,56 @@
+/** A format of texts: what matches it, and how a person is asked for it. */
+export interface TextFormat {
+  readonly matches: (text: string) => boolean
+  readonly wanted: string
+}
+
+const isTime = (text: string): boolean => !Number.isNaN(Date.parse(text))
+
+/** True for a day that exists. */
+const isDay = (text: string): boolean => {
+  const at = Date.parse(`${text}T00:00Z`)
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text)
+}
+
+/** The formats of the fields of a question (MCP, elicitation). In other schemas a format is only an annotation. */
+export const questionFormats: { readonly [format: string]: TextFormat } = {
+  email: { matches: (text) => /^[^\s@]+@[^\s@]+$/.test(text), wanted: "an email address such as ann@example.org" },
+  uri: { matches: (text) => /^[a-z][a-z0-9+.-]*:\S+$/i.test(text), wanted: "an address such as https://example.org" },
+  date: { matches: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text), wanted: "a date such as 2026-11-29" },
+  "date-time": {
+    matches: (text) => /^\d{4}-\d\d-\d\d[Tt ]\d/.test(text) && isDay(text.slice(0, 10)) && isTime(text),
+    wanted: "a date and a time such as 2026-11-29T14:30:00Z"
+  }
+}
+
+const dateTime = /^(?:(\d{4}-\d\d-\d\d)[Tt ])?(\d\d:\d\d)(?::00|(:\d\d(?:\.\d{1,3})?))?([Zz]|[+-]\d\d:\d\d)?$/
+
+/**
+ * Splits a time, or a date with a time, into what an input of a browser shows, and its offset: `Z`, `+01:00`, or none.
+ * `undefined` for a text that such an input does not show as it is.
+ */
+export const splitDateTime = (
+  text: string,
+  hasDate: boolean
+): { readonly local: string; readonly offset: string } | undefined => {
+  const [, date, time = "", seconds = "", offset = ""] = dateTime.exec(text) ?? []
+  const day = date ?? "2000-01-01"
+  const isValid = isDay(day) && isTime(`${day}T${time}${seconds}`) && (date !== undefined) === hasDate
+  return isValid ? { local: `${date === undefined ? "" : `${date}T`}${time}${seconds}`, offset } : undefined
+}
+
+/** Joins what an input of a browser gives with its offset (RFC 3339). */
+export const joinDateTime = (local: string, offset: string): string =>
+  local === "" ? "" : `${local}${/\d\d:\d\d:/.test(local) ? "" : ":00"}${offset}`
+
+const textFormats: { readonly [format: string]: TextFormat } = {
+  ...questionFormats,
+  time: { matches: (text) => splitDateTime(text, false) !== undefined, wanted: "a time such as 14:30:00Z" }
+}
+
+/** The reason why a text does not have its format, for the person that enters it. */
+export const textFormatProblem = (format: string | undefined, text: string): string | undefined => {
+  if (format === undefined || !Object.hasOwn(textFormats, format)) return undefined
+  const { matches, wanted } = textFormats[format] ?? { matches: () => true, wanted: "" }
+  return matches(text) ? undefined : `Enter ${wanted}`
+}
