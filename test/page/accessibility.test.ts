@@ -189,6 +189,8 @@ describePages("office page", () => {
       await page.keyboard.type("first")
       await tabTo(page, "Add assignee")
       await page.keyboard.press("Enter")
+      await tabTo(page, "name *")
+      await page.keyboard.type("Ann")
       await tabTo(page, "Run")
       await page.keyboard.press("Enter")
       await page.getByText("created", { exact: true }).waitFor()

@@ -3,7 +3,7 @@ import { Effect, Redacted } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
 import { chromiumPath } from "../../programs/launchChromium.ts"
-import { cardOf, rowOf, useLivePages } from "./useLivePages.ts"
+import { useLivePages } from "./useLivePages.ts"
 import { configOf, LiveParts } from "./LiveParts.ts"
 
 const office = "team"
@@ -55,9 +55,12 @@ describe.skipIf(chromiumPath === undefined || withoutRedis)("office page of a cl
       const nodes = page.getByRole("group", { name: "Nodes" })
       await nodes.getByText("ready", { exact: true }).nth(1).waitFor()
       await page.evaluate(`location.hash = "${members}"`)
+      const computers = page.getByRole("list", { name: "Computers" })
       for (const name of ["near", "far"]) {
-        const computer = cardOf(page, `Computer ${name}`)
-        await rowOf(computer, "waiting").getByText("ready", { exact: true }).waitFor()
+        const computer = computers
+          .getByRole("listitem")
+          .filter({ has: page.getByRole("link", { name: `${name} Computer` }) })
+        await computer.getByRole("link", { name: "waiting ready" }).waitFor()
       }
       await page.evaluate(`location.hash = "${calls}"`)
       for (const computer of ["near", "far"]) {
@@ -77,11 +80,11 @@ describe.skipIf(chromiumPath === undefined || withoutRedis)("office page of a cl
   it("shows the tools of a Computer of the other Server, and disconnects it", async () => {
     const { page } = await pageOf("one", "#/office/0.2/team/tools")
     await page.getByRole("option").filter({ hasText: "wait_at_far" }).waitFor()
-    await page.evaluate(`location.hash = "${members}"`)
+    await page.evaluate(`location.hash = "#/office/0.2/team/settings"`)
     await page.getByRole("button", { name: "Disconnect far" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click()
     await page.getByRole("dialog").waitFor({ state: "detached" })
-    await cardOf(page, "Computer far").waitFor()
+    await page.getByRole("button", { name: "Disconnect far" }).waitFor()
   })
 
   it("shows a Server that ends as unavailable, without its members", async () => {

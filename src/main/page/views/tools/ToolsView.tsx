@@ -82,11 +82,7 @@ const ToolDetails = ({ address, of }: ToolDetailsProps) => {
           })
         ]}
       />
-      {mayCall ? (
-        <CallForm address={address} chosen={of} />
-      ) : (
-        <p class="note">The credentials of this page do not permit calls. They need the right agent for this office.</p>
-      )}
+      {mayCall && <CallForm address={address} chosen={of} />}
       <details open={!mayCall}>
         <summary>Parameters</summary>
         <Parameters tool={tool} />
@@ -121,6 +117,9 @@ export const ToolsView = ({ address, parameters }: OfficeRoute) => {
   return (
     <>
       <ToolNotes errors={errors} starting={starting} />
+      {session.value?.mayCall !== true && (
+        <p class="note">The credentials of this page do not permit calls. They need the right agent for this office.</p>
+      )}
       <div class="row field">
         <label for="tool-search">Search tools</label>
         <input
