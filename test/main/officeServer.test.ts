@@ -17,19 +17,21 @@ interface Host {
   readonly call: (name: string, args: object, signal?: AbortSignal) => Promise<string>
   readonly subscribe: (uri: string) => Promise<unknown>
   readonly read: (uri: string) => Promise<string>
+  readonly resources: () => Promise<ReadonlyArray<{ readonly uri: string; readonly name: string }>>
   readonly updated: Deferred.Deferred<string>
   readonly close: () => Promise<void>
 }
 
 const textIn = (value: unknown): string => JSON.stringify(value)
 
-const older = async (transport: Transport): Promise<Host> => {
+const older = async (transport: Transport, onResources = () => {}): Promise<Host> => {
   const client = new Client({ name: "older", version: "1" })
   const updated = Deferred.makeUnsafe<string>()
   client.fallbackNotificationHandler = async ({ method, params }) => {
     if (method === "notifications/resources/updated") {
       Deferred.doneUnsafe(updated, Exit.succeed(String(params?.["uri"])))
     }
+    if (method === "notifications/resources/list_changed") onResources()
   }
   await client.connect(transport)
   return {
@@ -39,6 +41,7 @@ const older = async (transport: Transport): Promise<Host> => {
       textIn(await client.callTool({ name, arguments: { ...args } }, undefined, signal && { signal })),
     subscribe: (uri) => client.subscribeResource({ uri }),
     read: async (uri) => textIn(await client.readResource({ uri })),
+    resources: async () => (await client.listResources()).resources,
     close: () => client.close()
   }
 }
@@ -57,6 +60,7 @@ const newer = async (transport: ModernStdio | ModernHttp): Promise<Host> => {
       textIn(await client.callTool({ name, arguments: { ...args } }, signal && { signal })),
     subscribe: (uri) => client.subscribeResource({ uri }),
     read: async (uri) => textIn(await client.readResource({ uri })),
+    resources: async () => (await client.listResources()).resources,
     close: () => client.close()
   }
 }
@@ -87,6 +91,11 @@ const useOffice = (there: Office, nth: number, open: () => Promise<Host>) =>
     assert.strictEqual(yield* Deferred.await(host.updated), board)
     assert.include(yield* Effect.promise(() => host.read(board)), "water the plants")
     yield* Effect.promise(() => host.call("lab__clear_notes", {}))
+
+    const feature = (yield* Effect.promise(host.resources)).find(({ name }) => name === "desk/everything/features.md")
+    const uri = "mcp://desk/everything/demo://resource/static/document/features.md"
+    assert.strictEqual(feature?.uri, uri)
+    assert.include(yield* Effect.promise(() => host.read(uri)), "Everything Server")
   }).pipe(Effect.scoped)
 
 const rowsServer = fileURLToPath(new URL("../fixtures/rowsServer.ts", import.meta.url))
@@ -149,6 +158,26 @@ describe("office as an MCP server", () => {
       yield* useOffice(there, 2, () => newer(new ModernHttp(at)))
       yield* bridge.signal("SIGTERM")
       yield* bridge.ended
+    })
+  )
+
+  it.live("announces a resource that an MCP server adds, and lists it", () =>
+    Effect.gen(function* () {
+      const there = yield* office
+      const changed = Deferred.makeUnsafe<void>()
+      const onResources = () => Deferred.doneUnsafe(changed, Exit.void)
+      const { call, read, resources } = yield* opened(() =>
+        older(new StdioClientTransport(command(there)), onResources)
+      )
+      const gzip = { name: "hi.gz", data: "data:text/plain,hi", outputType: "resourceLink" }
+      yield* Effect.promise(() => call("desk__gzip-file-as-resource", gzip))
+      yield* Deferred.await(changed)
+      const uri = "mcp://desk/everything/demo://resource/session/hi.gz"
+      assert.include(
+        (yield* Effect.promise(resources)).map((listed) => listed.uri),
+        uri
+      )
+      assert.include(yield* Effect.promise(() => read(uri)), "H4sI")
     })
   )
 

@@ -1,15 +1,16 @@
 import { Effect, PubSub, Record, type Scope, Stream } from "effect"
 import { computeOnce, isShallowEqual } from "../../domain/objects.ts"
+import type { JsonObject } from "../../domain/json.ts"
 import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
 import { makeListingReport } from "../shared/listings/serverListings.ts"
-import { watchHub } from "../shared/toolsOnlySession.ts"
+import { pageOfListing, watchHub } from "../shared/toolsOnlySession.ts"
 import { toCallHooks } from "./callHooks.ts"
 import { appResourcesIn, combineInstructions, makeServerRequests } from "./officeServers.ts"
-import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
+import { makeOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { exposeTools, offeredServers, type OfficeToolsOptions } from "./exposeTools.ts"
 import { makeLargeResults } from "./results/largeResults.ts"
 import { makeOfficeTasks, makeToolCaller } from "./officeTools.ts"
@@ -19,11 +20,14 @@ export interface OfficeMcpSessionOptions extends OfficeToolsOptions {
   readonly office: string
 }
 
-/** How long a listing waits for running refreshes. */
+/** How long a listing of tools waits for running refreshes. */
 const settleTimeout = "5 seconds"
 
-/** How long the start waits for them. */
-const startupSettleTimeout = "2 seconds"
+/** How long the start, and a listing of resources, wait for them. */
+const shortSettleTimeout = "2 seconds"
+
+/** The resources on a page: many hosts read only the first one. */
+const resourcesPerPage = 500
 
 /** Buffered changes per watcher; the oldest are dropped first. */
 const changeBacklog = 1024
@@ -46,7 +50,11 @@ const textsOf = computeOnce((servers: ReadonlyArray<McpServerInfo>) => ({
       prompts.length + templates.length > 0 ? [[id, prompts, templates]] : []
     )
   ),
-  apps: toText(servers.flatMap(({ apps = [], id }) => (apps.length > 0 ? [[id, apps]] : [])))
+  resources: toText(
+    servers.flatMap(({ apps = [], id, resourcesHash }) =>
+      apps.length > 0 || resourcesHash !== undefined ? [[id, apps, resourcesHash]] : []
+    )
+  )
 }))
 
 type ListEvent = "PromptsChanged" | "ToolsChanged" | "ResourcesChanged"
@@ -70,7 +78,7 @@ const lists: { readonly [E in ListEvent]: (view: OfficeView, options: OfficeTool
       ...[...view.computers].flatMap(([, { documents, servers = noServers, skills }]) => [
         documents,
         skills,
-        textsOf(servers).apps
+        textsOf(servers).resources
       ])
     ]
   }
@@ -99,7 +107,7 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
   const agent = yield* Agent
   yield* agent.followServers
   // The instructions of a client that connects at once should name the MCP servers.
-  yield* Effect.timeoutOption(agent.settled, startupSettleTimeout)
+  yield* Effect.timeoutOption(agent.settled, shortSettleTimeout)
   const report = makeListingReport({ office: options.office })
   const servers = makeServerRequests(agent, options.maxToolNameLength, report)
   const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(changeBacklog), PubSub.shutdown)
@@ -116,6 +124,16 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
   const call = makeToolCaller(agent, current, options, largeResults)
   /** Waits for running refreshes; the timeout covers an office that changes without pause. */
   const settled = Effect.timeoutOption(agent.settled, settleTimeout)
+
+  const announceResources = PubSub.publish(hub, { _tag: "ResourcesChanged" })
+  const listOfficeResources = yield* makeOfficeResources(agent, report, Effect.asVoid(announceResources))
+  const listAllResources = Effect.gen(function* () {
+    yield* Effect.timeoutOption(agent.settled, shortSettleTimeout)
+    const apps = yield* report("resources", appResourcesIn(yield* agent.view))
+    return [...(yield* listOfficeResources), ...apps]
+  })
+  /** The latest list, whose pages clients read; an index of an older list is one of this. */
+  let resources: ReadonlyArray<JsonObject> = []
 
   yield* agent.changes.pipe(
     Stream.runForEach((next) => {
@@ -142,11 +160,9 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       const { listed: items, omitted } = yield* current
       return { items: yield* report("tools", { items, omitted }), nextCursor: undefined }
     }),
-    listResources: Effect.fnUntraced(function* () {
-      yield* settled
-      const items = yield* listOfficeResources(agent)
-      const apps = yield* report("resources", appResourcesIn(yield* agent.view))
-      return { items: [...items, ...apps], nextCursor: undefined }
+    listResources: Effect.fnUntraced(function* (cursor) {
+      if (cursor === undefined || resources.length === 0) resources = yield* listAllResources
+      return yield* pageOfListing(resources, resourcesPerPage, cursor)
     }),
     readResource: (uri) =>
       largeResults?.readResource(uri) ??

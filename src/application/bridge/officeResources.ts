@@ -1,22 +1,34 @@
-import { Effect } from "effect"
+import { Effect, Semaphore } from "effect"
 import { Base64 } from "effect/encoding"
 import { definedOnly } from "../../domain/objects.ts"
-import { parseOfficeUri, parseSkillUri, toOfficeUri, toSkillUri } from "../../domain/office/officeUris.ts"
+import { parseOfficeUri, parseSkillUri, toOfficeUri, toServerUri, toSkillUri } from "../../domain/office/officeUris.ts"
 import { parseRenderedWindow } from "../../domain/desktop/organizeDesktop.ts"
-import type { JsonObject } from "../../domain/json.ts"
+import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import type { DocumentSummary } from "../../domain/model/messages/requests.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { FetchedDocument } from "../agent/AgentQueries.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
+import { repairListing } from "../../domain/tools/listings/mcpListings.ts"
+import { plainResources } from "../../domain/tools/listings/plainResources.ts"
 import { decodeUtf8Lossy } from "../../domain/utf8.ts"
 import { McpSessionError } from "../ports/McpSession.ts"
+import { makeRefresher } from "../shared/Refresher.ts"
+import type { ListingReport } from "../shared/listings/serverListings.ts"
+import { collectPages } from "../shared/paging.ts"
 import type { ComputerName } from "../../domain/model/ids.ts"
 
 /** The maximum number of listed documents per Computer, and the page size of the requests. */
 const maxDocuments = 1000
 const pageSize = 100
 
-const listTimeout = "10 seconds"
+/** The maximum number of listed resources per MCP server. */
+const maxServerResources = 1000
+
+/** How long a listing waits for Computers. */
+const listTimeout = "3 seconds"
+
+/** Requests of listings in progress, of the 256 that an Agent may have. */
+const maxListRequests = 64
 
 type Listing = Effect.Effect<ReadonlyArray<JsonObject>, { readonly message: string }>
 
@@ -66,22 +78,76 @@ const listings: { readonly [kind: string]: (agent: Agent["Service"], computer: C
     )
 }
 
-/** Lists the windows, documents and skills of all Computers as MCP resources. */
-export const listOfficeResources = Effect.fnUntraced(function* (agent: Agent["Service"]) {
-  const view = yield* agent.view
-  const requests = [...view.computers.keys()].flatMap((computer) =>
-    Object.entries(listings).map(([kind, list]) =>
-      list(agent, computer).pipe(
-        // A Computer of another implementation does not reply to requests that it does not know.
-        Effect.timeoutOrElse({ duration: listTimeout, orElse: () => Effect.fail({ message: "timed out" }) }),
-        Effect.catch(({ message: reason }) =>
-          Effect.as(Effect.logDebug("listing for the office failed", { kind, computer, reason }), [])
-        )
-      )
-    )
+/** Lists the plain resources of an MCP server, under names and URIs of the office. */
+const listServerResources = Effect.fnUntraced(function* (
+  agent: Agent["Service"],
+  computer: ComputerName,
+  server: string,
+  report: ListingReport
+) {
+  const found: Array<JsonObject> = []
+  const { incomplete } = yield* collectPages((cursor) =>
+    Effect.map(agent.getResources(computer, server, definedOnly({ cursor })), ({ nextCursor, resources: items }) => {
+      found.push(...plainResources(items))
+      return { items, nextCursor: found.length < maxServerResources ? nextCursor : undefined }
+    })
   )
-  const lists = yield* Effect.all(requests, { concurrency: "unbounded" })
-  return [...[...windowsOf(view).keys()].map(toWindowResource), ...lists.flat()]
+  const listing = repairListing("resources", plainResources(found).slice(0, maxServerResources))
+  const items = yield* report("resources", { ...listing, ...definedOnly({ incomplete }) })
+  const names = new Set<string>()
+  return items.map((item) => {
+    const uri = stringOrEmpty(item["uri"])
+    const own = stringOrEmpty(item["name"])
+    const name = own === "" || names.has(own) ? uri : own
+    names.add(name)
+    return { ...item, uri: toServerUri({ computer, server, uri }), name: `${computer}/${server}/${name}` }
+  })
+})
+
+/**
+ * Makes the list of the windows, documents, skills and plain resources of all Computers. What a Computer lists late stands
+ * in the next list, and `onLate` announces it; until then, and where it does not list again, its last list counts.
+ */
+export const makeOfficeResources = Effect.fnUntraced(function* (
+  agent: Agent["Service"],
+  report: ListingReport,
+  onLate: Effect.Effect<void>
+) {
+  const { awaitIdle, refresh } = yield* makeRefresher()
+  const permits = yield* Semaphore.make(maxListRequests)
+  const known = new Map<string, ReadonlyArray<JsonObject>>()
+
+  return Effect.gen(function* () {
+    const view = yield* agent.view
+    const sources = new Map<string, Listing>()
+    for (const computer of view.computers.keys()) {
+      for (const [kind, list] of Object.entries(listings)) sources.set(`${kind} ${computer}`, list(agent, computer))
+    }
+    for (const [computer, { servers = [] }] of view.computers) {
+      const listed = servers.filter(({ resourcesHash }) => resourcesHash !== undefined)
+      for (const { id } of listed) sources.set(`${id} of ${computer}`, listServerResources(agent, computer, id, report))
+    }
+    for (const key of known.keys()) if (!sources.has(key)) known.delete(key)
+    let isLate = false
+    for (const [key, list] of sources) {
+      const update = Effect.gen(function* () {
+        const items = yield* permits.withPermit(list)
+        const isChanged = JSON.stringify(items) !== JSON.stringify(known.get(key) ?? [])
+        known.set(key, items)
+        if (isLate && isChanged) yield* onLate
+      })
+      const logged = ({ message: reason }: Effect.Error<typeof update>) =>
+        Effect.logDebug("listing for the office failed", { key, reason })
+      yield* refresh(key, Effect.catch(update, logged))
+    }
+    // A Computer of another implementation does not reply to requests that it does not know.
+    yield* Effect.timeoutOption(awaitIdle, listTimeout)
+    isLate = true
+    return [
+      ...[...windowsOf(view).keys()].map(toWindowResource),
+      ...[...sources.keys()].flatMap((key) => known.get(key) ?? [])
+    ]
+  })
 })
 
 const notFound = (uri: string) =>

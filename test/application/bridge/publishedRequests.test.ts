@@ -329,12 +329,12 @@ describe("a request of the host of a published office", () => {
   )
 
   it.effect.each(["skills", "findDocuments"] as const)(
-    "leaves out after ten seconds what a Computer does not list: %s",
+    "leaves out after three seconds what a Computer does not list: %s",
     (method) =>
       Effect.gen(function* () {
         const { session } = yield* published({}, undefined, { [method]: () => Effect.never })
         const listing = yield* Effect.forkChild(session.listResources(), { startImmediately: true })
-        yield* TestClock.adjust("9999 millis")
+        yield* TestClock.adjust("2999 millis")
         assert.isUndefined(listing.pollUnsafe())
         yield* TestClock.adjust("1 millis")
         const { items } = yield* Fiber.join(listing)
@@ -413,7 +413,7 @@ describe("a request of the host while the view of the office is refreshed", () =
       const { session, settled, view } = yield* published()
       yield* settled.close
       const sending = yield* Effect.forkChild(send(session), { startImmediately: true })
-      yield* TestClock.adjust("4 seconds")
+      yield* TestClock.adjust("1 second")
       assert.isUndefined(sending.pollUnsafe())
       yield* SubscriptionRef.set(view, officeWith(new Map([["desk", newer]])))
       yield* settled.open

@@ -9,6 +9,7 @@ import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isAppResource } from "../../../domain/tools/appTools.ts"
+import { plainResourcesHash } from "../../../domain/tools/listings/plainResources.ts"
 import { withoutReservedParts } from "../../../domain/tools/results/repairResult.ts"
 import type { Catalogue } from "../../../domain/tools/catalogue.ts"
 import { reservedKeysOf, withoutReservedMeta } from "../../../domain/tools/listings/mcpListings.ts"
@@ -43,7 +44,7 @@ const describeServer = (
   return {
     id,
     implementation: implementation ?? { name, version },
-    ...definedOnly({ instructions }),
+    ...definedOnly({ instructions, resourcesHash: plainResourcesHash(resources) || undefined }),
     tools: shown.map(({ originalName, tool }) => ({
       name: tool.name,
       ...(originalName !== tool.name && { originalName }),

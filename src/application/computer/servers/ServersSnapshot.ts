@@ -16,6 +16,7 @@ import {
 } from "../../../domain/mcpServers/McpServer.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import { isAppResource } from "../../../domain/tools/appTools.ts"
+import { plainResourcesHash } from "../../../domain/tools/listings/plainResources.ts"
 import { buildCatalogue, type Catalogue, listTools, type ServerTools } from "../../../domain/tools/catalogue.ts"
 import { type Naming, plainNaming } from "../../../domain/tools/naming.ts"
 import type { McpInfo, McpSession, McpSessionError } from "../../ports/McpSession.ts"
@@ -196,10 +197,14 @@ const makeUrisText = (matches: (uri: string) => boolean) => {
 }
 
 const hasMoreThanTools = ({ prompts, resources, session, templates }: OfferedServer): boolean =>
-  prompts.length > 0 || templates.length > 0 || session.info.instructions !== undefined || resources.some(isAppResource)
+  prompts.length > 0 ||
+  templates.length > 0 ||
+  session.info.instructions !== undefined ||
+  resources.some(isAppResource) ||
+  plainResourcesHash(resources) !== ""
 
 const describeExtras = ({ config: { name }, prompts, resources, session: { info }, templates }: OfferedServer) =>
-  [name, info.instructions, prompts, templates, resources.filter(isAppResource)] as const
+  [name, info.instructions, prompts, templates, resources.filter(isAppResource), plainResourcesHash(resources)] as const
 
 /**
  * Makes a function that builds the snapshot of servers in these states. Snapshots share their unchanged parts with the

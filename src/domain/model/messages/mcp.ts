@@ -37,8 +37,10 @@ export const McpServerInfo = Schema.Struct({
   tools: Schema.Array(McpToolDetails),
   prompts: Schema.Array(JsonObject),
   templates: Schema.Array(JsonObject),
-  /** The resources that are apps; other resources are not listed here. */
+  /** The resources that are apps. */
   apps: optionalField(Schema.Array(JsonObject)),
+  /** Changes with the list of its plain resources; missing without any. */
+  resourcesHash: optionalField(Schema.String),
   /** True when the server completes arguments. */
   completions: Schema.Boolean
 })
@@ -49,7 +51,7 @@ const isIdentifier = Schema.is(Identifier)
 /** Gives the members of a server that its tools do not need the right form, and leaves out odd items of its lists. */
 const repairServer = (server: unknown): unknown => {
   if (!isJsonObject(server)) return server
-  const { apps, completions, implementation, instructions, prompts, templates, tools } = server
+  const { apps, completions, implementation, instructions, prompts, resourcesHash, templates, tools } = server
   return {
     ...server,
     implementation: asObject(implementation),
@@ -66,6 +68,7 @@ const repairServer = (server: unknown): unknown => {
     prompts: objectsIn(prompts),
     templates: objectsIn(templates),
     apps: objectsIn(apps),
+    resourcesHash: asString(resourcesHash) ?? null,
     completions: completions === true
   }
 }

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { type McpMethod, type McpSession, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
+import { plainResourcesHash } from "../../../../src/domain/tools/listings/plainResources.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { joined } from "../testComputer.ts"
 
@@ -154,6 +155,7 @@ describe("request to an MCP server of a Computer", () => {
                   prompts,
                   templates,
                   apps: [app.definition],
+                  resourcesHash: plainResourcesHash([app.definition, resource("note://1").definition]),
                   completions: true
                 },
                 {

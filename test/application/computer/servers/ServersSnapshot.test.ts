@@ -194,16 +194,20 @@ describe("ServersSnapshot", () => {
     })
   )
 
-  it.effect("shows windows in the fingerprint of the desktop and documents in that of the finder", () =>
-    Effect.gen(function* () {
-      const none = yield* fingerprintsOfUris()
-      const [withWindow, withDocument] = [yield* fingerprintsOfUris(window), yield* fingerprintsOfUris(document)]
-      assert.notStrictEqual(withWindow.desktop, none.desktop)
-      assert.strictEqual(withWindow.finder, none.finder)
-      assert.notStrictEqual(withDocument.finder, none.finder)
-      assert.strictEqual(withDocument.desktop, none.desktop)
-      assert.deepStrictEqual(yield* fingerprintsOfUris("file:///x"), none)
-    })
+  it.effect(
+    "shows windows in the fingerprint of the desktop, documents in that of the finder, others in that of the tools",
+    () =>
+      Effect.gen(function* () {
+        const none = yield* fingerprintsOfUris()
+        const [withWindow, withDocument] = [yield* fingerprintsOfUris(window), yield* fingerprintsOfUris(document)]
+        assert.notStrictEqual(withWindow.desktop, none.desktop)
+        assert.strictEqual(withWindow.finder, none.finder)
+        assert.notStrictEqual(withDocument.finder, none.finder)
+        assert.strictEqual(withDocument.desktop, none.desktop)
+        const withOther = yield* fingerprintsOfUris("file:///x")
+        assert.deepStrictEqual([withOther.desktop, withOther.finder], [none.desktop, none.finder])
+        assert.notStrictEqual(withOther.toolList, none.toolList)
+      })
   )
 
   it.effect(
