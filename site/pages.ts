@@ -77,7 +77,18 @@ const groups: ReadonlyArray<readonly [group: string, files: ReadonlyArray<string
       "docs/troubleshooting.md"
     ]
   ],
-  ["Reference", ["docs/reference/"]],
+  [
+    "Reference",
+    ["commands", "variables", "settings", "events", "errors", "log-messages", "metrics"].map(
+      (name) => `docs/reference/${name}.md`
+    )
+  ],
+  [
+    "Exports",
+    ["", "-promise", "-agent", "-main", "-llm", "-tools", "-testing", "-domain"].map(
+      (name) => `docs/reference/exports${name}.md`
+    )
+  ],
   [
     "Compatibility",
     ["docs/protocol-lines.md", "docs/versions.md", "docs/migration.md", "docs/interop.md", "docs/runtimes.md"]

@@ -72,6 +72,9 @@ const helpPages = Effect.forEach(pathsOf(rootCommand), (path) => Effect.map(help
 const flagsOf = (help: string): ReadonlyArray<string> =>
   unique([...help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag = ""]) => flag))
 
+/** The page of an entry point. */
+const exportsPage = (path: string): string => read(`exports-${path.slice(2) || "main"}.md`)
+
 const chapter = (text: string, heading: string): string =>
   `${text}\n## `.split(`\n## ${heading}\n`, 2)[1]?.split("\n## ", 1)[0] ?? ""
 
@@ -146,13 +149,27 @@ describe("reference", () => {
   })
 
   it("lists every exported name at its entry point", () => {
-    const exported = read("exports.md")
-    const things = entryPoints.flatMap(({ path, source }) =>
-      exportsOf(source).map((name) => [`a2c-smcp${path.slice(1)}`, name] as const)
+    const things = entryPoints.flatMap(({ path, source }) => exportsOf(source).map((name) => [path, name] as const))
+    assertComplete(things, 400, ([path, name]) =>
+      exportsPage(path).includes(name.endsWith(".*") ? `\n### ${name.slice(0, -1)}` : `\n### ${name}\n`)
     )
-    assertComplete(things, 400, ([entry, name]) => {
-      const start = `\n| [\`${name}`
-      return chapter(exported, entry).includes(name.endsWith(".*") ? start.replace("*", "") : `${start}\`]`)
-    })
+  })
+
+  it("shows a signature for every exported name, with links to the types on its page", () => {
+    for (const { path } of entryPoints) {
+      const [, ...sections] = exportsPage(path).split("\n### ")
+      for (const section of sections) assert.match(section, /```ts\n\S[^]*\n```\n\n\[Source\]\(/)
+    }
+    const [, connect = ""] = exportsPage("./promise").split("\n### connectAgent\n")
+    const parameter = "options: NodeAgentConnectOptions"
+    assert.include(connect.split("\n### ")[0], parameter)
+    assert.include(connect.split("\n### ")[0], "[`NodeAgentConnectOptions`](#nodeagentconnectoptions)")
+  })
+
+  it("shows the members that a type has from types that are not exported, with their comments", () => {
+    const [, agent = ""] = exportsPage("./promise").split("\n### ConnectedAgent\n")
+    const [members = ""] = agent.split("\n### ")
+    assert.match(members, /\/\*\* The skills of a Computer\. \*\/\n {2}readonly skills: \(/)
+    assert.include(members, "AsyncIterable<readonly ApprovalView[]>")
   })
 })

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs"
-import { code, firstSentence, page, plain, table } from "./markdown.ts"
+import { slugify as slugOf } from "../../site/pages.ts"
+import { code, page, plain, table } from "./markdown.ts"
+import { type Resolve, signaturesOf } from "./signatures.ts"
 import { childOf, childrenOf, docOf, nameOf, type Node, readSource, resolveImport, type Source } from "./sources.ts"
 
 interface Declaration {
@@ -7,12 +9,16 @@ interface Declaration {
   readonly kind: string
   readonly doc: string
   readonly file: string
+  /** Its name in the file. */
+  readonly local: string
+  readonly isTypeOnly?: boolean
 }
 
 interface Exported {
   readonly name: string
   readonly file: string
   readonly local: string | undefined
+  readonly isTypeOnly: boolean
 }
 
 const kinds: { readonly [type: string]: string } = {
@@ -35,12 +41,10 @@ const declaredBy = (source: Source, statement: Node): ReadonlyArray<Declaration>
   if (declaration === undefined) return []
   const declarators = childrenOf(declaration, "declarations")
   const doc = docOf(source, statement)
-  const of = (named: Node, declarator?: Node) => ({
-    name: nameOf(childOf(named, "id")),
-    kind: kindOf(declaration, declarator),
-    doc,
-    file: source.file
-  })
+  const of = (named: Node, declarator?: Node) => {
+    const name = nameOf(childOf(named, "id"))
+    return { name, local: name, kind: kindOf(declaration, declarator), doc, file: source.file }
+  }
   const found = declarators.length > 0 ? declarators.map((one) => of(one, one)) : [of(declaration)]
   return found.filter(({ name }) => name !== "")
 }
@@ -76,17 +80,21 @@ const exportedNames = (file: string): ReadonlyArray<Exported> => {
   return source.statements.flatMap((statement): ReadonlyArray<Exported> => {
     const target = nameOf(childOf(statement, "source"))
     const from = target.startsWith(".") ? resolveImport(file, target) : file
+    const isTypeOnly = statement["exportKind"] === "type"
     if (statement.type === "ExportAllDeclaration") {
       const name = nameOf(childOf(statement, "exported"))
-      return name === "" ? exportedNames(from) : [{ name, file: from, local: undefined }]
+      if (name !== "") return [{ name, file: from, local: undefined, isTypeOnly }]
+      return exportedNames(from).map((one) => ({ ...one, isTypeOnly: isTypeOnly || one.isTypeOnly }))
     }
     if (statement.type !== "ExportNamedDeclaration") return []
     const listed = childrenOf(statement, "specifiers").map((specifier) => ({
       name: nameOf(childOf(specifier, "exported")),
       file: from,
-      local: nameOf(childOf(specifier, "local"))
+      local: nameOf(childOf(specifier, "local")),
+      isTypeOnly: isTypeOnly || specifier["exportKind"] === "type"
     }))
-    return [...listed, ...declaredBy(source, statement).map(({ name }) => ({ name, file, local: name }))]
+    const declared = declaredBy(source, statement).map(({ name }) => ({ name, file, local: name, isTypeOnly: false }))
+    return [...listed, ...declared]
   })
 }
 
@@ -95,11 +103,11 @@ const declarationsOf = (file: string, prefix = ""): ReadonlyArray<Declaration> =
   const names = new Map(exportedNames(file).map((one) => [one.name, one]))
   return [...names.values()]
     .toSorted((one, other) => (one.name < other.name ? -1 : 1))
-    .flatMap(({ file: from, local, name }) => {
+    .flatMap(({ file: from, isTypeOnly, local, name }) => {
       if (local === undefined) return declarationsOf(from, `${prefix}${name}.`)
       const found = find(from, local)
       if (found === undefined) throw new Error(`${file}: no declaration of ${name}`)
-      return [{ ...found, name: `${prefix}${name}` }]
+      return [{ ...found, name: `${prefix}${name}`, isTypeOnly }]
     })
 }
 
@@ -113,24 +121,103 @@ const entryPoints = (): ReadonlyArray<readonly [name: string, file: string]> =>
     typeof target === "string" ? [] : [[`a2c-smcp${path.slice(1)}`, target["a2c-source"].replace(/^\.\//, "")] as const]
   )
 
-export const exportsPage = (): string =>
-  page(
-    "Exports",
-    "Every name that the package exports. [programs.md](../programs.md) shows their use; each name links to its declaration.",
-    ...entryPoints().flatMap(([name, file]) => {
-      const source = readSource(file)
-      const [first] = source.statements
-      return [
-        `## ${name}`,
-        first === undefined ? "" : plain(docOf(source, first).replaceAll(/\s+/g, " ")),
-        table(
-          ["name", "kind", "content"],
-          declarationsOf(file).map((one) => [
-            `[${code(one.name)}](../../${one.file})`,
-            one.kind,
-            plain(firstSentence(one.doc))
-          ])
-        )
-      ]
-    })
+/** The page of an entry point. */
+const fileOf = (entryPoint: string): string => `exports-${entryPoint.split("/")[1] ?? "main"}.md`
+
+/** A comment as Markdown: its paragraphs and lists. */
+const toMarkdown = (comment: string): string =>
+  comment
+    .replaceAll(/\{@link (?:\w+\.)*(\w+)\}/g, "`$1`")
+    .split(/\n\s*\n/)
+    .map((paragraph) =>
+      paragraph
+        .split(/\n(?=- )/)
+        .map((part) => plain(part.replaceAll(/\s+/g, " ").trim()))
+        .join("\n")
+    )
+    .join("\n\n")
+
+/** The words of a signature, without its comments and texts. */
+const wordsOf = (signature: string): ReadonlySet<string> =>
+  new Set(signature.replaceAll(/\/\*.*?\*\/|\/\/.*|"[^"\n]*"/gs, "").match(/[A-Za-z]\w*/g))
+
+const isType = ({ isTypeOnly = false, kind }: Declaration): boolean =>
+  kind === "type" || kind === "interface" || (isTypeOnly && kind === "value")
+
+const keyOf = ({ file, isTypeOnly = false, local }: Declaration): string => `${file} ${local} ${isTypeOnly}`
+
+/** Gives the signature the names of the entry point. */
+const rename = (signature: string, declarations: ReadonlyArray<Declaration>): string => {
+  const renamed = declarations.filter(({ local, name }) => !name.includes(".") && name !== local)
+  return renamed.reduce((text, { local, name }) => text.replaceAll(new RegExp(`\\b${local}\\b`, "g"), name), signature)
+}
+
+const section = (declaration: Declaration, signature: string, linked: ReadonlyMap<string, string>): string => {
+  const links = [...wordsOf(signature)].flatMap((word) => {
+    const name = linked.get(word)
+    return name === undefined || name === declaration.name ? [] : `[${code(name)}](#${slugOf(name)})`
+  })
+  return [
+    `### ${declaration.name}`,
+    toMarkdown(declaration.doc),
+    `\`\`\`ts\n${signature}\n\`\`\``,
+    [`[Source](../../${declaration.file})`, ...links].join(" · ")
+  ]
+    .filter((block) => block !== "")
+    .join("\n\n")
+}
+
+/** The page of each entry point, and the page that lists them. */
+export const exportsPages = (): ReadonlyArray<readonly [file: string, text: string]> => {
+  const all = entryPoints().map(([name, file]) => {
+    const source = readSource(file)
+    const [first] = source.statements
+    const content = first === undefined ? "" : plain(docOf(source, first).replaceAll(/\s+/g, " "))
+    return { name, content, declarations: declarationsOf(file) }
+  })
+  const places = [...new Map(all.flatMap(({ declarations }) => declarations).map((one) => [keyOf(one), one])).values()]
+  const exported = new Set(places.map(({ local }) => local))
+  const resolve: Resolve = (file, name) => {
+    const found = find(file, name)
+    return found && { file: found.file, local: found.local }
+  }
+  const signatures = new Map(
+    signaturesOf(places, resolve, (name) => exported.has(name)).map((text, index) => [
+      keyOf(places[index] as Declaration),
+      text
+    ])
   )
+  const overview = page(
+    "Exports",
+    "The entry points of the package, each with a page of its exports and their signatures. [programs.md](../programs.md) shows their use.",
+    table(
+      ["entry point", "content", "names"],
+      all.map(({ content, declarations, name }) => [
+        `[${code(name)}](${fileOf(name)})`,
+        content,
+        String(declarations.length)
+      ])
+    )
+  )
+  const pages = all.map(({ content, declarations, name }) => {
+    const linked = new Map(declarations.map((one) => [one.name.split(".").at(-1) ?? "", one.name]))
+    const sections = (heading: string, shown: ReadonlyArray<Declaration>) =>
+      shown.length === 0
+        ? []
+        : [
+            `## ${heading}`,
+            ...shown.map((one) => section(one, rename(signatures.get(keyOf(one)) ?? "", declarations), linked))
+          ]
+    const text = page(
+      `Exports of ${name}`,
+      content,
+      ...sections(
+        "Functions, classes and values",
+        declarations.filter((one) => !isType(one))
+      ),
+      ...sections("Types", declarations.filter(isType))
+    )
+    return [fileOf(name), text] as const
+  })
+  return [["exports.md", overview], ...pages]
+}

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { commandsPage, readCommands, variablesPage } from "./commands.ts"
 import { errorsPage } from "./errors.ts"
 import { eventsPage } from "./events.ts"
-import { exportsPage } from "./exports.ts"
+import { exportsPages } from "./exports.ts"
 import { logMessagesPage } from "./logMessages.ts"
 import { metricsPage } from "./metrics.ts"
 import { settingsPage } from "./settings.ts"
@@ -20,6 +20,6 @@ export const generateReference = async (): Promise<ReadonlyMap<string, string>> 
     ["errors.md", errorsPage()],
     ["log-messages.md", logMessagesPage()],
     ["metrics.md", metricsPage()],
-    ["exports.md", exportsPage()]
+    ...exportsPages()
   ])
 }

@@ -64,10 +64,16 @@ export const sourceFiles = (): ReadonlyArray<string> =>
 
 export const resolveImport = (from: string, target: string): string => posix.join(posix.dirname(from), target)
 
-/** The doc comment in front of a statement. */
+/** What only maintainers look up: sections of the specification, and documents of origin. */
+export const references = / ?\((?:spec|seed)\b[^)]*\)/g
+
+/** The doc comment in front of a statement, without references. */
 export const docOf = ({ comments, text }: Source, { start }: Node): string => {
   const comment = comments.findLast(({ end, type }) => type === "Block" && end <= start)
   if (comment === undefined || !comment.value.startsWith("*")) return ""
   if (text.slice(comment.end, start).trim() !== "") return ""
-  return comment.value.replaceAll(/^\s*\*+ ?/gm, "").trim()
+  return comment.value
+    .replaceAll(/^\s*\*+ ?/gm, "")
+    .replaceAll(references, "")
+    .trim()
 }

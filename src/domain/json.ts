@@ -89,7 +89,7 @@ export const escapeNonAscii = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- the printable ASCII range is what is meant
   text.replace(/[^\x00-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-/** Formats JSON like the seed's examples: separators `", "` and `": "`, characters outside printable ASCII escaped. */
+/** Formats JSON like the examples of the protocol: separators `", "` and `": "`, characters outside printable ASCII escaped. */
 export const formatSpacedJson = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map((item: unknown) => formatSpacedJson(item ?? null)).join(", ")}]`
   if (isJsonObject(value)) {

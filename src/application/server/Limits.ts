@@ -146,7 +146,7 @@ export interface ServerSettings {
   readonly requireRole: boolean
 }
 
-/** The settings of a Server; the default timeouts are those of spec §4.3. */
+/** The settings of a Server; the default timeouts are those of the protocol (spec §4.3). */
 export const ServerSettings = Context.Reference<ServerSettings>(
   "a2c-smcp/application/server/lifecycle/ServerSettings",
   {

@@ -17,7 +17,7 @@ export type DeviceMessage =
   | { readonly _tag: "Register"; readonly definitions: JsonObject; readonly duplicates: ReadonlyArray<string> }
   | { readonly _tag: "Call"; readonly callId: string; readonly method: string; readonly params: JsonObject }
   | { readonly _tag: "Result"; readonly callId: string; readonly outcome: ServiceOutcome }
-  /** Result of a registration. Not part of the seed; sent only with `acknowledgeRegistration`. */
+  /** Result of a registration. Not part of the AI降临派 protocol; sent only with `acknowledgeRegistration`. */
   | { readonly _tag: "Registered"; readonly services: number; readonly faults: ReadonlyArray<string> }
   | { readonly _tag: "Unknown"; readonly type: string }
 
@@ -107,7 +107,7 @@ export const decodeDeviceMessage = (payload: Uint8Array): Result.Result<DeviceMe
     return yield* Result.mapError(decode(data, text), (reason) => `${type}: ${reason}`)
   })
 
-/** Makes messages for the wire; members are in the order of the seed's examples. */
+/** Makes messages for the wire; members are in the order of the published examples. */
 export const makeDeviceMessage = {
   register: (services: ReadonlyMap<string, DeviceService>): JsonObject => {
     const entries = [...services].map(([name, { description, parameters }]) => [name, { description, parameters }])

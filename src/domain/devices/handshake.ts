@@ -1,6 +1,6 @@
 import { Result } from "effect"
 
-/** Credentials of a device in its AUTH frame (parent protocol of seed 002). */
+/** Credentials of a device in its AUTH frame (seed 002: parent protocol). */
 export interface DeviceCredentials {
   readonly token: string
   /** Options by name, such as `lang` or `voiceid`; `name` is the name of the device. */

@@ -40,8 +40,8 @@ const toMetaValue = (value: unknown): unknown =>
 
 /**
  * Formats a tool's `meta` for the office (spec §7.2). It holds the `_meta` of the MCP server, and under reserved keys
- * the annotations and the Computer's settings. MCP servers cannot forge the reserved keys. Byte-exact with the seed's
- * examples.
+ * the annotations and the Computer's settings. MCP servers cannot forge the reserved keys. Byte-exact with the
+ * examples of the protocol.
  */
 export const formatToolMeta = (
   native: JsonObject | undefined,

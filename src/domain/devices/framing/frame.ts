@@ -1,4 +1,4 @@
-/** Frame types of the AI降临派 TCP protocol by their byte on the wire (parent protocol of seed 002, §2). */
+/** Frame types of the AI降临派 TCP protocol by their byte on the wire (seed 002: parent protocol, §2). */
 export const frameTypes = {
   auth: 1,
   audio: 2,
