@@ -8,18 +8,27 @@ export interface DocsProgram {
   readonly code: string
 }
 
-/** README in both languages, and all documents in docs and its folders, without the decisions, which are not instructions. */
+/**
+ * README in both languages, and all documents in docs and its folders, without the decisions, which are not instructions, and
+ * the signatures of exports, which are not programs.
+ */
 export const documents: ReadonlyArray<string> = [
   "README.md",
   "README.zh-CN.md",
   ...readdirSync("docs", { recursive: true, encoding: "utf8" })
     .map((name) => posix.join("docs", name.replaceAll("\\", "/")))
-    .filter((name) => name.endsWith(".md") && !name.startsWith("docs/decisions/"))
+    .filter((name) => name.endsWith(".md") && !/^docs\/(decisions\/|reference\/exports-)/.test(name))
     .sort()
 ]
 
 /** Documents with parts of programs, or with programs that need other packages. */
-const withoutPrograms = ["docs/devices.md", "docs/mcp.md", "docs/packs.md", "docs/protocol-lines.md"]
+const withoutPrograms = [
+  "docs/devices.md",
+  "docs/how-to/llm-sdks.md",
+  "docs/mcp.md",
+  "docs/packs.md",
+  "docs/protocol-lines.md"
+]
 
 /** The TypeScript programs of the documents: the blocks of each section, in their order. */
 export const docsPrograms = (): ReadonlyArray<DocsProgram> =>

@@ -45,6 +45,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "mountHttp.ts": ["Hello from the program", "thinker"],
   "mountHono.ts": ["Hello from Hono", "entities"],
   "officeForHosts.ts": ["desk__temperature", "tools_search", "It is 21 °C in Vienna"],
+  "ownWindow.ts": ["window://com.example.oven/display", "The oven is off", "The oven heats to 180 °C"],
   "ownTools.ts": ["The lamp desk is on", "There is no lamp attic"],
   "questions.ts": [
     "question: Please provide inputs for the following fields:",

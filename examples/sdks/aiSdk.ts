@@ -2,10 +2,9 @@
 import { createMCPClient } from "@ai-sdk/mcp"
 import { generateText, isStepCount } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
-import { Effect } from "effect"
-import { makeOfficeMcpSession } from "a2c-smcp"
-import { makeAiSdkTransport, makeMcpClient } from "a2c-smcp/llm"
-import { Office } from "../shared/office.ts"
+import { makeAiSdkTransport } from "a2c-smcp/llm"
+import { connectAgent } from "a2c-smcp/promise"
+import { startOffice } from "../shared/localOffice.ts"
 
 const nothingSpent = {
   inputTokens: { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 },
@@ -18,8 +17,8 @@ const model = new MockLanguageModelV4({
         {
           type: "tool-call",
           toolCallId: "call_1",
-          toolName: "desk__temperature",
-          input: JSON.stringify({ city: "Vienna" })
+          toolName: "desk__get-sum",
+          input: JSON.stringify({ a: 2, b: 3 })
         }
       ],
       finishReason: { unified: "tool-calls", raw: undefined },
@@ -27,7 +26,7 @@ const model = new MockLanguageModelV4({
       warnings: []
     },
     {
-      content: [{ type: "text", text: "Leave your coat at home." }],
+      content: [{ type: "text", text: "It is five." }],
       finishReason: { unified: "stop", raw: undefined },
       usage: nothingSpent,
       warnings: []
@@ -35,25 +34,19 @@ const model = new MockLanguageModelV4({
   ]
 })
 
-const program = Effect.gen(function* () {
-  const transport = makeAiSdkTransport(yield* makeMcpClient(yield* makeOfficeMcpSession({ office: "team" })))
-  const office = yield* Effect.acquireRelease(
-    Effect.promise(() => createMCPClient({ transport })),
-    (client) => Effect.promise(() => client.close())
-  )
-  const { steps, text } = yield* Effect.promise(async (abortSignal) =>
-    generateText({
-      model,
-      tools: await office.tools(),
-      stopWhen: isStepCount(5),
-      prompt: "Do I need a coat in Vienna?",
-      abortSignal
-    })
-  )
-  for (const { toolResults } of steps) {
-    for (const { output } of toolResults) console.log(JSON.stringify(output))
-  }
-  console.log(text)
-})
+await using place = await startOffice()
+await using agent = await connectAgent({ ...place, name: "adviser" })
 
-await Effect.runPromise(Effect.scoped(Effect.provide(program, Office)))
+const office = await createMCPClient({ transport: makeAiSdkTransport(await agent.mcpClient()) })
+const { steps, text } = await generateText({
+  model,
+  tools: await office.tools(),
+  stopWhen: isStepCount(5),
+  prompt: "What is two plus three?",
+  abortSignal: AbortSignal.timeout(60_000)
+})
+for (const { toolResults } of steps) {
+  for (const { output } of toolResults) console.log(JSON.stringify(output))
+}
+console.log(text)
+await office.close()

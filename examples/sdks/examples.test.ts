@@ -7,17 +7,18 @@ const run = promisify(execFile)
 
 /** The words that each example prints; an example without an entry fails. */
 const expected: { readonly [example: string]: ReadonlyArray<string> } = {
-  "aiSdk.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
-  "anthropicTools.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
+  "aiSdk.ts": ["The sum of 2 and 3 is 5.", "It is five."],
+  "anthropicTools.ts": ["The sum of 2 and 3 is 5.", "It is five."],
   "cedarPolicy.ts": [
     "plans/a.md: read_note: done",
     "drafts/a.md: write_note: done",
     "plans/a.md: Tool 'write_note' needs confirmation",
     "drafts/a.md: Tool 'write_note' was denied by this Computer: the office lab only reads"
   ],
-  "langChain.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
-  "mastra.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
-  "openaiAgents.ts": ["It is 21 °C in Vienna", "Leave your coat at home."]
+  "langChain.ts": ["The sum of 2 and 3 is 5.", "It is five."],
+  "mastra.ts": ["The sum of 2 and 3 is 5.", "It is five."],
+  "openaiAgents.ts": ["The sum of 2 and 3 is 5.", "It is five."],
+  "openaiWithEffect.ts": ["It is 21 °C in Vienna", "Leave your coat at home."]
 }
 
 describe("the example programs with other SDKs", () => {

@@ -2,23 +2,22 @@
 import { DynamicStructuredTool } from "@langchain/core/tools"
 import { fakeModel } from "@langchain/core/testing"
 import { AIMessage, createAgent } from "langchain"
-import { Effect } from "effect"
-import { makeOfficeMcpSession } from "a2c-smcp"
-import { listLangChainTools, makeMcpClient } from "a2c-smcp/llm"
-import { Office } from "../shared/office.ts"
+import { listLangChainTools } from "a2c-smcp/llm"
+import { connectAgent } from "a2c-smcp/promise"
+import { startOffice } from "../shared/localOffice.ts"
 
 const model = fakeModel()
-  .respondWithTools([{ name: "desk__temperature", args: { city: "Vienna" } }])
-  .respond(new AIMessage("Leave your coat at home."))
+  .respondWithTools([{ name: "desk__get-sum", args: { a: 2, b: 3 } }])
+  .respond(new AIMessage("It is five."))
 
-const program = Effect.gen(function* () {
-  const client = yield* makeMcpClient(yield* makeOfficeMcpSession({ office: "team" }))
-  const { messages } = yield* Effect.promise(async (signal) => {
-    const tools = (await listLangChainTools(client)).map((tool) => new DynamicStructuredTool(tool))
-    const agent = createAgent({ model, tools })
-    return agent.invoke({ messages: [{ role: "user", content: "Do I need a coat in Vienna?" }] }, { signal })
-  })
-  for (const { text, type } of messages) console.log(`${type}: ${text}`)
-})
+await using place = await startOffice()
+await using office = await connectAgent({ ...place, name: "adviser" })
 
-await Effect.runPromise(Effect.scoped(Effect.provide(program, Office)))
+const client = await office.mcpClient()
+const tools = (await listLangChainTools(client)).map((tool) => new DynamicStructuredTool(tool))
+const agent = createAgent({ model, tools })
+const { messages } = await agent.invoke(
+  { messages: [{ role: "user", content: "What is two plus three?" }] },
+  { signal: AbortSignal.timeout(60_000) }
+)
+for (const { text, type } of messages) console.log(`${type}: ${text}`)

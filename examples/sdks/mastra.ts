@@ -1,10 +1,9 @@
 /** Uses the tools of an office in an agent of Mastra; a script replaces the model. */
 import { Agent, type AgentConfig } from "@mastra/core/agent"
 import { createTool } from "@mastra/core/tools"
-import { Effect } from "effect"
-import { makeOfficeMcpSession } from "a2c-smcp"
-import { listMastraTools, makeMcpClient } from "a2c-smcp/llm"
-import { Office } from "../shared/office.ts"
+import { listMastraTools } from "a2c-smcp/llm"
+import { connectAgent } from "a2c-smcp/promise"
+import { startOffice } from "../shared/localOffice.ts"
 
 const nothingSpent = {
   inputTokens: { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 },
@@ -20,12 +19,12 @@ const model: AgentConfig["model"] = {
     return {
       content: [
         isAnswered
-          ? { type: "text", text: "Leave your coat at home." }
+          ? { type: "text", text: "It is five." }
           : {
               type: "tool-call",
               toolCallId: "call_1",
-              toolName: "desk__temperature",
-              input: JSON.stringify({ city: "Vienna" })
+              toolName: "desk__get-sum",
+              input: JSON.stringify({ a: 2, b: 3 })
             }
       ],
       finishReason: { unified: isAnswered ? "stop" : "tool-calls", raw: undefined },
@@ -36,23 +35,20 @@ const model: AgentConfig["model"] = {
   doStream: () => Promise.reject(new Error("this script does not stream"))
 }
 
-const program = Effect.gen(function* () {
-  const client = yield* makeMcpClient(yield* makeOfficeMcpSession({ office: "team" }))
-  const agent = new Agent({
-    id: "adviser",
-    name: "adviser",
-    instructions: "Advise on clothes.",
-    model,
-    // Mastra calls this function in each run, so the agent has the tools of that moment.
-    tools: async () => Object.fromEntries((await listMastraTools(client)).map((tool) => [tool.id, createTool(tool)]))
-  })
-  const { steps, text } = yield* Effect.promise((abortSignal) =>
-    agent.generate("Do I need a coat in Vienna?", { abortSignal })
-  )
-  for (const { toolResults } of steps) {
-    for (const { payload } of toolResults) console.log(JSON.stringify(payload.result))
-  }
-  console.log(text)
-})
+await using place = await startOffice()
+await using office = await connectAgent({ ...place, name: "adviser" })
 
-await Effect.runPromise(Effect.scoped(Effect.provide(program, Office)))
+const client = await office.mcpClient()
+const agent = new Agent({
+  id: "adviser",
+  name: "adviser",
+  instructions: "Calculate with tools.",
+  model,
+  // Mastra calls this function in each run, so the agent has the tools of that moment.
+  tools: async () => Object.fromEntries((await listMastraTools(client)).map((tool) => [tool.id, createTool(tool)]))
+})
+const { steps, text } = await agent.generate("What is two plus three?", { abortSignal: AbortSignal.timeout(60_000) })
+for (const { toolResults } of steps) {
+  for (const { payload } of toolResults) console.log(JSON.stringify(payload.result))
+}
+console.log(text)

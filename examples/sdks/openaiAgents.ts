@@ -1,26 +1,24 @@
 /** Uses the tools of an office in the OpenAI Agents SDK; a script replaces the model. */
 import { Agent, Runner } from "@openai/agents"
 import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents/testing"
-import { Effect } from "effect"
-import { makeOfficeMcpSession } from "a2c-smcp"
-import { makeAgentsServer, makeMcpClient } from "a2c-smcp/llm"
-import { Office } from "../shared/office.ts"
+import { makeAgentsServer } from "a2c-smcp/llm"
+import { connectAgent } from "a2c-smcp/promise"
+import { startOffice } from "../shared/localOffice.ts"
 
+// This SDK names tools by letters, digits and `_` only.
 const model = new ScriptedModel([
-  [functionCall("desk__temperature", { city: "Vienna" }, { callId: "call_1" })],
-  [assistantMessage("Leave your coat at home.")]
+  [functionCall("desk__get_sum", { a: 2, b: 3 }, { callId: "call_1" })],
+  [assistantMessage("It is five.")]
 ])
 
-const program = Effect.gen(function* () {
-  const office = makeAgentsServer(yield* makeMcpClient(yield* makeOfficeMcpSession({ office: "team" })))
-  const agent = new Agent({ name: "adviser", model, mcpServers: [office] })
-  const { finalOutput, newItems } = yield* Effect.promise((signal) =>
-    new Runner({ tracingDisabled: true }).run(agent, "Do I need a coat in Vienna?", { signal })
-  )
-  for (const item of newItems) {
-    if (item.type === "tool_call_output_item") console.log(JSON.stringify(item.output))
-  }
-  console.log(finalOutput)
-})
+await using place = await startOffice()
+await using office = await connectAgent({ ...place, name: "adviser" })
 
-await Effect.runPromise(Effect.scoped(Effect.provide(program, Office)))
+const agent = new Agent({ name: "adviser", model, mcpServers: [makeAgentsServer(await office.mcpClient())] })
+const { finalOutput, newItems } = await new Runner({ tracingDisabled: true }).run(agent, "What is two plus three?", {
+  signal: AbortSignal.timeout(60_000)
+})
+for (const item of newItems) {
+  if (item.type === "tool_call_output_item") console.log(JSON.stringify(item.output))
+}
+console.log(finalOutput)

@@ -1,11 +1,13 @@
+import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, type Scope, Stream } from "effect"
+import { Effect, Option, Result, type Scope, Stream } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
+import { decodeDeviceMessage } from "../../src/domain/devices/deviceMessages.ts"
 import { openProxy } from "../chaos/Proxy.ts"
 import { descendants, gone } from "../processes.ts"
-import { a2c, cli, type Cli, run, startServer, temporaryFile } from "./processes.ts"
+import { a2c, cli, type Cli, program, run, startServer, temporaryFile } from "./processes.ts"
 import { connectSeedDevice } from "./seedDevice.ts"
 
 const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -109,6 +111,42 @@ describe("device by the protocol document", () => {
       yield* gone(family)
     })
   )
+})
+
+describe("the device in Python of the documentation", () => {
+  it.live("registers its service, and answers calls of an Agent", () =>
+    Effect.gen(function* () {
+      const { place, url } = yield* office
+      const desk = yield* computer(place, {
+        gateway: { command: process.execPath, args: [cli, "devices", "gateway", "--tcp", "0", "--stdio"] }
+      })
+      const port = portOf(yield* desk.prints("listening for devices on ", "stderr"))
+      const lamp = yield* program("python3", ["examples/lamp.py", `127.0.0.1:${port}`])
+      yield* lamp.prints("##INFO:AUTHENTICATED")
+      const tool = "lamp__set_brightness"
+      yield* asAgent(url, tools(tool))
+
+      const called = yield* run("agent", ...place, "call", tool, "percent=40")
+      assert.deepStrictEqual(called, { code: 0, stdout: "The lamp shines at 40 %\n", stderr: "" })
+      const wrong = yield* run("agent", ...place, "call", tool, "percent=140")
+      assert.include(wrong.stderr, "/percent: must be <= 100")
+
+      yield* endedBy(desk, "SIGTERM")
+      yield* lamp.prints("the gateway closed the connection", "stderr")
+    })
+  )
+
+  it("is the program of the document, with its three messages", () => {
+    const text = readFileSync("docs/devices.md", "utf8")
+    const blocksOf = (language: string) =>
+      [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(([, block = ""]) => block)
+    assert.deepStrictEqual(blocksOf("python"), [readFileSync("examples/lamp.py", "utf8")])
+    const messages = blocksOf("json").filter((block) => block.includes('"type"'))
+    assert.deepStrictEqual(
+      messages.map((block) => Result.getOrThrow(decodeDeviceMessage(new TextEncoder().encode(block)))._tag),
+      ["Register", "Call", "Result"]
+    )
+  })
 })
 
 describe("a2c devices connect", () => {
