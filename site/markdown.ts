@@ -1,12 +1,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import type { MarkdownRenderer } from "vitepress"
+import { drawDiagram } from "./diagrams.ts"
 import { navigation, pages, resolveLink, root, titleOf } from "./pages.ts"
 
 const fileOf = (env: { readonly path?: string; readonly realPath?: string }): string =>
   relative(root, env.realPath ?? env.path ?? "").replaceAll("\\", "/")
 
-/** Links work as on GitHub, and code blocks of Mermaid become diagrams with the heading above them as their name. */
+/** Links work as on GitHub, and code blocks of Mermaid are drawn with the heading above them as their name. */
 export const configureMarkdown = (md: MarkdownRenderer): void => {
   md.core.ruler.push("repository_links", ({ env, tokens }) => {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
@@ -20,7 +21,7 @@ export const configureMarkdown = (md: MarkdownRenderer): void => {
     if (info.trim() !== "mermaid") return fence?.(tokens, index, options, env, self) ?? ""
     const heading = tokens.slice(0, index).findLastIndex(({ type }) => type === "heading_open")
     const name = tokens[heading + 1]?.content ?? ""
-    return `<MermaidDiagram name="${md.utils.escapeHtml(name)}" source="${encodeURIComponent(content)}" />`
+    return `<div class="diagram" tabindex="0" role="img" aria-label="Diagram: ${md.utils.escapeHtml(name)}" v-pre>${drawDiagram(content)}</div>\n`
   }
 }
 

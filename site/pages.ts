@@ -12,7 +12,7 @@ const documentsIn = (folder: string): ReadonlyArray<string> =>
     .sort()
 
 const specialPaths: { readonly [file: string]: string } = {
-  "README.md": "index.md",
+  "README.md": "overview.md",
   "README.zh-CN.md": "zh/index.md",
   "bench/README.md": "benchmarks.md"
 }
@@ -37,6 +37,9 @@ export const pages: ReadonlyMap<string, string> = new Map(
     ...documentsIn("docs")
   ].map((file) => [file, sitePath(file)])
 )
+
+/** The front page, whose Markdown for readers of text is that of the overview. */
+export const frontPage = { file: "site/home/index.md", path: "index.md", text: "overview.md" }
 
 /** Documents of the root that are no pages; links lead to the repository. */
 export const otherDocuments: ReadonlyArray<string> = readdirSync(root).filter(

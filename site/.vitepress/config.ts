@@ -1,6 +1,16 @@
 import { defineConfig, type DefaultTheme } from "vitepress"
 import { configureMarkdown, writeMarkdown } from "../markdown.ts"
-import { chineseNavigation, type Group, navigation, otherDocuments, pages, repository, slugify } from "../pages.ts"
+import {
+  chineseNavigation,
+  frontPage,
+  type Group,
+  navigation,
+  otherDocuments,
+  pages,
+  repository,
+  slugify
+} from "../pages.ts"
+import { search } from "../search.ts"
 
 /** The path of the site on its host; GitHub Pages takes the name of the repository. */
 const base = "/a2c-smcp/"
@@ -10,12 +20,6 @@ const sidebarOf = (groups: ReadonlyArray<Group>): Array<DefaultTheme.SidebarItem
     text,
     items: items.map((item) => ({ text: item.text, link: `/${pages.get(item.file)}` }))
   }))
-
-/** The words of a text, also in scripts without spaces. Runs in the browser: it must use nothing of this file. */
-const tokenize = (text: string): Array<string> =>
-  [...new Intl.Segmenter("zh", { granularity: "word" }).segment(text)].flatMap(({ isWordLike, segment }) =>
-    isWordLike === true ? [segment, ...(segment.includes("_") ? segment.split("_") : [])] : []
-  )
 
 const chinese = {
   zh: {
@@ -32,10 +36,10 @@ export default defineConfig({
   title: "a2c-smcp",
   description: "Use the tools of many machines from one agent",
   srcDir: "..",
-  srcExclude: ["!(docs|bench)/**/*.md", ...otherDocuments],
+  srcExclude: ["!(docs|bench|site)/**/*.md", ...otherDocuments],
   outDir: "../node_modules/.cache/site",
   cacheDir: "../node_modules/.cache/vitepress",
-  rewrites: (id) => pages.get(id) ?? id,
+  rewrites: (id) => (id === frontPage.file ? frontPage.path : (pages.get(id) ?? id)),
   locales: { root: { label: "English", lang: "en" }, ...(chineseNavigation.length > 0 && chinese) },
   markdown: {
     config: configureMarkdown,
@@ -46,6 +50,8 @@ export default defineConfig({
   vite: { build: { chunkSizeWarningLimit: 4096 }, esbuild: { tsconfigRaw: {} } },
   themeConfig: {
     nav: [
+      { text: "Guide", link: "/overview.md" },
+      { text: "Tutorial", link: "/tutorial.md" },
       { text: "Reference", link: "/reference/commands.md" },
       { text: "Changelog", link: "/changelog.md" }
     ],
@@ -53,10 +59,21 @@ export default defineConfig({
     // Not every page has a translation: the menu of languages leads to the first page of a language.
     i18nRouting: false,
     outline: [2, 3],
-    search: { provider: "local", options: { miniSearch: { options: { tokenize } } } },
+    search: { provider: "local", options: { miniSearch: search } },
     socialLinks: [{ icon: "github", link: repository }]
   },
   transformHead: ({ pageData: { isNotFound, relativePath } }) =>
-    isNotFound === true ? [] : [["link", { rel: "alternate", type: "text/markdown", href: `${base}${relativePath}` }]],
+    isNotFound === true
+      ? []
+      : [
+          [
+            "link",
+            {
+              rel: "alternate",
+              type: "text/markdown",
+              href: `${base}${relativePath === frontPage.path ? frontPage.text : relativePath}`
+            }
+          ]
+        ],
   buildEnd: ({ outDir }) => writeMarkdown(outDir, base)
 })

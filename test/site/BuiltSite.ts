@@ -16,7 +16,8 @@ const types: { readonly [extension: string]: string } = {
   ".css": "text/css",
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript",
-  ".png": "image/png"
+  ".png": "image/png",
+  ".svg": "image/svg+xml"
 }
 
 /** Builds the site, as `npm run site`. */

@@ -1,9 +1,5 @@
 import type { Theme } from "vitepress"
 import DefaultTheme from "vitepress/theme-without-fonts"
-import { MermaidDiagram } from "./MermaidDiagram.ts"
 import "./style.css"
 
-export default {
-  extends: DefaultTheme,
-  enhanceApp: ({ app }) => void app.component("MermaidDiagram", MermaidDiagram)
-} satisfies Theme
+export default { extends: DefaultTheme } satisfies Theme
