@@ -29,6 +29,9 @@ const secondsPerLine = 0.28
 /** The last rows stay for this time. */
 const pauseSeconds = 4
 
+/** The loop begins where the terminal is full: a reader sees content at once. */
+const firstRow = rows - 2
+
 const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 
 const classOf = (text: string): string => {
@@ -50,6 +53,7 @@ const toSvg = (lines: ReadonlyArray<Line>): string => {
     const y = row * rowHeight + 15
     return text === "" ? "" : `<text class="${classOf(text)}" y="${y}">${escape(text)}</text>`
   })
+  const loop = `${duration.toFixed(1)}s step-end -${(times[firstRow] ?? 0).toFixed(1)}s infinite`
   const end = Math.max(0, lines.length - rows) * rowHeight
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img">
 <title>A run of a2c demo</title>
@@ -58,7 +62,7 @@ text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mo
 .step { fill: #fff; font-weight: 700 } .result { fill: #7ee787 } .call { fill: #a5d6ff }
 .rows { transform: translateY(-${end}px) } .curtain { transform: translateY(${lines.length * rowHeight}px) }
 @media (prefers-reduced-motion: no-preference) {
-  .rows { animation: scroll ${duration.toFixed(1)}s step-end infinite } .curtain { animation: show ${duration.toFixed(1)}s step-end infinite }
+  .rows { animation: scroll ${loop} } .curtain { animation: show ${loop} }
 }
 ${keyframes("scroll", (row) => -Math.max(0, row - rows) * rowHeight)}
 ${keyframes("show", (row) => row * rowHeight)}

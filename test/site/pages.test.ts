@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { chineseNavigation, navigation, pages, resolveLink, slugify } from "../../site/pages.ts"
+import { listFiles } from "../listFiles.ts"
+import { chineseNavigation, frontPage, navigation, pages, resolveLink, slugify } from "../../site/pages.ts"
 
 /** The text of a document without its code blocks. */
 const proseOf = (file: string): string => readFileSync(file, "utf8").replaceAll(/^\s*```.*?^\s*```$/gms, "")
@@ -33,7 +34,7 @@ const check = (file: string, href: string): string | undefined => {
 }
 
 describe("a link of a document", () => {
-  for (const file of pages.keys()) {
+  for (const file of [frontPage.file, ...pages.keys()]) {
     it(`resolves to a file, and to a heading in it, in ${file}`, () => {
       const links = [...proseOf(file).matchAll(/\]\(([^)\s]+)(?: "[^"]*")?\)/g)].map(([, href = ""]) => href)
       assert.deepStrictEqual(
@@ -47,6 +48,41 @@ describe("a link of a document", () => {
     assert.include(check("docs/cli.md", "missing.md"), "does not exist")
     assert.include(check("docs/cli.md", "../README.md#missing"), "no heading")
     assert.isUndefined(check("docs/cli.md", "../README.md#five-minutes"))
+  })
+})
+
+/** Documents for people who change the project. */
+const forMaintainers = /^(?:ARCHITECTURE|CONTRIBUTING|CHANGELOG)\.md$/
+
+/** What a reader of the documents cannot look up: documents of origin, and sections of a specification without a link. */
+const unknownSources = /\bseed (?:0\d\d|document)|\bthe seed's?\b|\bspec §|(?<!\[)§ ?\d(?![^[\]]*\]\()/
+
+describe("a document for users", () => {
+  it("names no source without a link", () => {
+    const files = [frontPage.file, ...pages.keys()].filter((file) => !forMaintainers.test(file))
+    assert.deepStrictEqual(
+      files.filter((file) => unknownSources.test(readFileSync(file, "utf8"))),
+      []
+    )
+    for (const planted of ["as in seed 002", "see spec §4.2", "(§ 7)"]) assert.match(planted, unknownSources)
+    assert.notMatch("[§ 7 of MCP](https://x.org) and seed 42", unknownSources)
+  })
+})
+
+describe("recording of the demo", () => {
+  it("has the steps that the demo has; npm run site:record makes a new one", () => {
+    const recorded = readFileSync("site/home/demo.svg", "utf8")
+    const steps = [...recorded.matchAll(/class="step"[^>]*>\d  (.*?)(?:  \([\d.]+ s\))?<\/text>/g)].map(
+      ([, step = ""]) => step
+    )
+    assert.isAbove(steps.length, 5)
+    const demo = listFiles("src/main/demo")
+      .map((file) => readFileSync(file, "utf8"))
+      .join("\n")
+    assert.deepStrictEqual(
+      steps.filter((step) => !demo.includes(step)),
+      []
+    )
   })
 })
 
