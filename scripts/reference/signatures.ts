@@ -25,7 +25,7 @@ const run = (program: string, args: ReadonlyArray<string>, input?: string): stri
 const textOf = ({ text }: Source, { end, start }: Node): string => text.slice(start, end)
 
 /** The statements of a file that declare a name: a value and a type can share one. */
-export const declarationsIn = (source: Source, name: string): ReadonlyArray<Node> =>
+const declarationsIn = (source: Source, name: string): ReadonlyArray<Node> =>
   source.statements.flatMap((statement) => {
     const declaration = statement.type === "ExportNamedDeclaration" ? childOf(statement, "declaration") : statement
     if (declaration === undefined) return []
