@@ -119,13 +119,17 @@ export interface Group {
   readonly items: ReadonlyArray<{ readonly text: string; readonly file: string }>
 }
 
-const overviews: { readonly [file: string]: string } = { "README.md": "Overview", "README.zh-CN.md": "概览" }
+const overviews: { readonly [file: string]: string } = {
+  "README.md": "Overview",
+  "README.zh-CN.md": "概览",
+  "docs/reference/exports.md": "Overview"
+}
 
 const groupOf = (text: string, files: ReadonlyArray<string>): ReadonlyArray<Group> => {
   const items = files
     .flatMap((name) => (name.endsWith("/") ? [...pages.keys()].filter((file) => file.startsWith(name)) : [name]))
     .filter((file) => pages.has(file))
-    .map((file) => ({ file, text: overviews[file] ?? titleOf(file) }))
+    .map((file) => ({ file, text: overviews[file] ?? titleOf(file).replace(/^Exports of /, "") }))
   return items.length === 0 ? [] : [{ text, items }]
 }
 

@@ -38,7 +38,10 @@ const boostDocument = (id: string): number => {
   return 1
 }
 
+/** Short words have no misspellings: `file` is not `five`. */
+const fuzzy = (term: string): number | false => (term.length > 5 ? 0.15 : false)
+
 export const search = {
   options: { tokenize, processTerm },
-  searchOptions: { boost: { title: 4, text: 2, titles: 1 }, boostDocument, fuzzy: 0.15, prefix: true }
+  searchOptions: { boost: { title: 4, text: 2, titles: 1 }, boostDocument, fuzzy, prefix: true }
 }
