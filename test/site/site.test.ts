@@ -111,7 +111,7 @@ describe("diagram of the site", () => {
 const questions: ReadonlyArray<readonly [question: string, most: number, pages: string]> = [
   ["cancel a call", 1, "concepts.html#delivery-and-cancelling"],
   ["upload a file", 1, "configuration.html#uploads"],
-  ["approve a call from a phone", 3, "configuration.html#remote-approvals office-page.html#inbox"],
+  ["approve a call from a phone", 3, "configuration.html#remote-approvals office-page.html#needs-you"],
   ["behind a proxy", 3, "how-to/nginx.html#behind-nginx"],
   ["connect claude desktop", 2, "how-to/claude-desktop.html#claude-desktop-with-three-machines"],
   ["device in python", 1, "devices.html#a-device-in-python"],
