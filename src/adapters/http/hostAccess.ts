@@ -31,13 +31,17 @@ const makeList = (kind: keyof typeof subnets) => {
   return { kind, list }
 }
 
-const lists = (["loopback", "link-local", "private", "benchmark", "reserved"] as const).map(makeList)
+const kinds = ["loopback", "link-local", "private", "benchmark", "reserved"] as const
+
+/** Made for the first address: that takes milliseconds, and many commands check none. */
+let lists: ReadonlyArray<ReturnType<typeof makeList>> | undefined
 
 /** The kind of an IP address, with or without brackets; `undefined` for names. */
 export const addressKind = (host: string): AddressKind | undefined => {
   const [address = ""] = host.replace(/^\[(.*)\]$/, "$1").split("%")
   const version = isIP(address)
   if (version === 0) return undefined
+  lists ??= kinds.map(makeList)
   return lists.find(({ list }) => list.check(address, version === 4 ? "ipv4" : "ipv6"))?.kind ?? "public"
 }
 

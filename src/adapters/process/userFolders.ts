@@ -1,13 +1,18 @@
 import { homedir } from "node:os"
 import { isAbsolute, join } from "node:path"
-import { Result } from "effect"
+
+// The program of the command imports this file before Node keeps compiled code, so it imports no package.
 
 type Environment = { readonly [name: string]: string | undefined }
 
 /** The home folder of the user. Unknown when `HOME` is no absolute path, or is not set and the user id has no account. */
 export const homeFolder = (): string | undefined => {
-  const home = Result.getOrUndefined(Result.try(homedir))
-  return home !== undefined && isAbsolute(home) ? home : undefined
+  try {
+    const home = homedir()
+    return isAbsolute(home) ? home : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** What to do when a command needs a folder of the user: the variables that replace the unknown home folder. */

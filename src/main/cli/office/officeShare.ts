@@ -4,7 +4,6 @@ import { Config, Context, Effect, Layer, Option, Redacted } from "effect"
 import { isPrivateFolder, makePrivateFolder, maxSocketPathBytes } from "../../../adapters/http/unixSocket.ts"
 import { homeFolder } from "../../../adapters/process/userFolders.ts"
 import * as SocketIoClient from "../../../adapters/socketio/client/SocketIoClient.ts"
-import * as RelayServer from "../../../adapters/socketio/RelayServer.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
 import type { LineName } from "../../../domain/wire/lines.ts"
 import { shareOffice } from "../../../application/agent/officeShare.ts"
@@ -50,8 +49,10 @@ const socketPaths = Effect.fnUntraced(function* ({ name, office, protocol, serve
 
 const listenOn = Effect.fnUntraced(function* (path: string, identity: SharedIdentity) {
   const agent = yield* Agent
+  // Most commands share nothing, and need no Server.
+  const { layerOnSocket } = yield* Effect.promise(() => import("../../../adapters/socketio/RelayServer.ts"))
   yield* makePrivateFolder(posix.dirname(path))
-  return yield* Effect.provide(shareOffice(agent, identity), RelayServer.layerOnSocket(path))
+  return yield* Effect.provide(shareOffice(agent, identity), layerOnSocket(path))
 })
 
 /**

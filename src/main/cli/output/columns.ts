@@ -29,8 +29,6 @@ export const wrapWords = (
 export const wrapText = (text: string, columns: number): ReadonlyArray<string> =>
   text === "" ? [] : wrapWords(text.split(" "), { columns })
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" })
-
 export const padText = (text: string, columns: number): string =>
   text + " ".repeat(Math.max(0, columns - CliOutput.displayWidth(text)))
 
@@ -38,7 +36,8 @@ export const padText = (text: string, columns: number): string =>
 export const fitText = (text: string, columns: number): string => {
   if (CliOutput.displayWidth(text) <= columns) return padText(text, columns)
   let kept = ""
-  for (const { segment } of segmenter.segment(text)) {
+  // Made here, because its data take milliseconds to load.
+  for (const { segment } of new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text)) {
     if (CliOutput.displayWidth(`${kept}${segment}…`) > columns) break
     kept += segment
   }
