@@ -1,5 +1,5 @@
 /**
- * Measures what users install, and how long the command takes to start, for packed archives of this package. The archives
+ * Measures what users install, and how long the command takes to start, for packed archives of both packages. The archives
  * are installed from a registry on loopback, with a private cache and home.
  * Usage: node bench/install.ts [--rounds N] ARCHIVE...
  */
@@ -12,7 +12,7 @@ import { createInterface } from "node:readline"
 import { parseArgs } from "node:util"
 import { guardChild } from "../test/childGuard.ts"
 import { demoServers } from "../src/main/demo/demoConfigs.ts"
-import { startLocalRegistry } from "../scripts/tutorial/localRegistry.ts"
+import { readManifest, startLocalRegistry } from "../scripts/tutorial/localRegistry.ts"
 import { median } from "./relay/statistics.ts"
 
 const { positionals: archives, values } = parseArgs({
@@ -57,7 +57,8 @@ interface Cell {
 
 const measure = async (archive: string): Promise<ReadonlyArray<Cell>> => {
   const root = mkdtempSync(join(tmpdir(), "a2c-install-"))
-  await using registry = await startLocalRegistry(archive, upstream)
+  const { bin, name } = readManifest(archive)
+  await using registry = await startLocalRegistry([archive], upstream)
   const [folder, home] = [join(root, "project"), join(root, "home")]
   for (const made of [folder, home]) mkdirSync(made)
   const path = `${dirname(process.execPath)}:/usr/bin:/bin`
@@ -87,11 +88,21 @@ const measure = async (archive: string): Promise<ReadonlyArray<Cell>> => {
   }
   try {
     writeFileSync(join(folder, "package.json"), "{}")
-    const installing = await run("npm", ["install", "--no-audit", "--no-fund", "a2c-smcp"])
+    const first = bin === undefined ? "–" : seconds(await run("npx", ["-y", name, "--version"], home))
+    rmSync(join(home, ".npm"), { recursive: true, force: true })
+    const installing = await run("npm", ["install", "--no-audit", "--no-fund", name])
     const modules = join(folder, "node_modules")
     const packages = execFileSync("npm", ["ls", "--all", "--parseable"], { cwd: folder, env, encoding: "utf8" })
     const size = bytesIn(modules)
-    const own = bytesIn(join(modules, "a2c-smcp"))
+    const own = bytesIn(join(modules, name))
+    const installed = [
+      { row: "package, packed", value: megabytes(statSync(archive).size) },
+      { row: "package, unpacked", value: megabytes(own) },
+      { row: "installed, with its packages", value: megabytes(size) },
+      { row: "installed packages", value: String(packages.trim().split("\n").length - 1) },
+      { row: "`npm install`, with an empty cache", value: seconds(installing) }
+    ]
+    if (bin === undefined) return installed
     await run("npm", ["install", "--no-audit", "--no-fund", `${mcpServer}@${demoServers[mcpServer]}`])
 
     const command = join(modules, ".bin/a2c")
@@ -105,17 +116,14 @@ const measure = async (archive: string): Promise<ReadonlyArray<Cell>> => {
     await lineOf(start("computer", ...place, "--name", "desk", "--config", config), /joined office/)
     const tools = await medianOf(command, "agent", ...place, "tools")
     // Beside no project, npx takes the package from its cache.
-    const demo = await secondsOrFailure(medianIn(home, "npx", "-y", "a2c-smcp", "demo"))
+    const demo = await secondsOrFailure(medianIn(home, "npx", "-y", name, "demo"))
     return [
-      { row: "package, packed", value: megabytes(statSync(archive).size) },
-      { row: "package, unpacked", value: megabytes(own) },
-      { row: "installed, with its packages", value: megabytes(size) },
-      { row: "installed packages", value: String(packages.trim().split("\n").length - 1) },
-      { row: "`npm install`, with an empty cache", value: seconds(installing) },
+      ...installed,
+      { row: "`npx -y` of `--version`, with an empty cache", value: first },
       { row: "`node -e 0`", value: seconds(bare) },
       { row: "`a2c --version`", value: seconds(version) },
       { row: "`a2c agent tools`", value: seconds(tools) },
-      { row: "`npx -y a2c-smcp demo`, again", value: demo }
+      { row: "`npx -y` of `demo`, again", value: demo }
     ]
   } finally {
     for (const child of started) {
@@ -129,8 +137,8 @@ const measure = async (archive: string): Promise<ReadonlyArray<Cell>> => {
 const columns: Array<ReadonlyArray<Cell>> = []
 for (const archive of archives) columns.push(await measure(archive))
 const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |\n`
-process.stdout.write(line(["what", ...archives.map((archive) => basename(dirname(archive)))]))
+process.stdout.write(line(["what", ...archives.map((archive) => basename(archive))]))
 process.stdout.write(line(["---", ...archives.map(() => "---:")]))
-for (const [index, { row }] of (columns[0] ?? []).entries()) {
-  process.stdout.write(line([row, ...columns.map((cells) => cells[index]?.value ?? "")]))
+for (const row of new Set(columns.flatMap((cells) => cells.map((cell) => cell.row)))) {
+  process.stdout.write(line([row, ...columns.map((cells) => cells.find((cell) => cell.row === row)?.value ?? "–")]))
 }

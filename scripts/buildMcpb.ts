@@ -1,14 +1,15 @@
 /**
  * Builds `release/a2c-smcp.mcpb`: the office as an extension that Claude Desktop installs with a form for its settings. It
- * holds the bundled command and no packages. Needs `npm run build` before.
+ * holds the package of the command. Needs `npm run build` before.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { commandFolder } from "./command/buildCommand.ts"
 
 const folder = "node_modules/.cache/mcpb"
-const entry = "dist/command/run.js"
-if (!existsSync(entry)) throw new Error(`${entry} is missing: run \`npm run build\``)
+const entry = "dist/main/cli/a2c.js"
+if (!existsSync(commandFolder)) throw new Error(`${commandFolder} is missing: run \`npm run build\``)
 
 const { description, engines, homepage, license, name, repository, version } = JSON.parse(
   readFileSync("package.json", "utf8")
@@ -59,10 +60,7 @@ const manifest = {
 }
 
 rmSync(folder, { recursive: true, force: true })
-mkdirSync(join(folder, "dist"), { recursive: true })
-cpSync("dist/command", join(folder, "dist/command"), { recursive: true })
-// The bundle reads its version.
-writeFileSync(join(folder, "package.json"), JSON.stringify({ name, version, type: "module" }))
+cpSync(commandFolder, folder, { recursive: true })
 writeFileSync(join(folder, "manifest.json"), JSON.stringify(manifest, null, 2))
 mkdirSync("release", { recursive: true })
 execFileSync("mcpb", ["pack", folder, `release/${name}.mcpb`], { stdio: ["ignore", "ignore", "inherit"] })

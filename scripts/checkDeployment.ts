@@ -13,6 +13,7 @@ import { locate } from "../test/programs/Program.ts"
 import { redisServer } from "../test/programs/redisServer.ts"
 import { type Manifest, makeManifestValidator } from "./deployment/kubernetes.ts"
 import { NotPossible, requireCommand, run, toolPath, tools } from "./deployment/programs.ts"
+import { packArchives } from "./packedProject.ts"
 import { pings, Site, type Start, until } from "./deployment/Site.ts"
 
 const deploy = resolve("deploy")
@@ -215,10 +216,8 @@ const checks: ReadonlyArray<readonly [string, () => Promise<void> | void]> = [
   [
     "the package installs as in the Dockerfile",
     () => {
-      run("npm", ["pack", "--pack-destination", image])
-      const archive = readdirSync(image).find((name) => name.endsWith(".tgz")) ?? ""
       const quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
-      run("npm", ["install", "--global", "--prefix", image, "--omit=dev", ...quiet, join(image, archive)])
+      run("npm", ["install", "--global", "--prefix", image, ...quiet, packArchives(image).command])
       run(join(a2c, "a2c"), ["--help"])
     }
   ],

@@ -1,11 +1,13 @@
 /**
- * Tests the packed package in an empty project: installs the archive, imports every entry point, type-checks this and the
- * documented programs against the declarations, and runs the program of the README and the command.
+ * Tests both packed packages in empty projects. Imports every entry point of `a2c-smcp`, type-checks this and the documented
+ * programs against the declarations, and runs the program of the README. Then checks the package of the command.
  */
-import { rmSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { cpSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { checkCommandPackage } from "./command/checkCommandPackage.ts"
 import { docsPrograms, programOptions } from "./docsPrograms.ts"
-import { makePackedProject, run } from "./packedProject.ts"
+import { makeFolder, makePackedProject, packArchives, run } from "./packedProject.ts"
 
 const program = `
 import { Effect, Layer } from "effect"
@@ -45,14 +47,12 @@ const projects = [true, false].flatMap((exactOptionalPropertyTypes) => [
   { exactOptionalPropertyTypes, lib: ["ES2024", "ESNext.Disposable"], declarations: "interface JsonWebKey {}" }
 ])
 
-const scripted = {
-  servers: { s: { type: "stdio", server_parameters: { command: "x" }, vrl: ".processed = true" } }
-}
-
-using project = makePackedProject()
-const { archive, folder } = project
-run("publint", ["--strict", archive])
-run("attw", [archive, "--profile", "esm-only"])
+using packed = makeFolder()
+const { command, library } = packArchives(packed.folder)
+run("publint", ["--strict", library])
+run("attw", [library, "--profile", "esm-only"])
+using project = makePackedProject([library, "@modelcontextprotocol/server-everything"])
+const { folder } = project
 writeFileSync(join(folder, "use.ts"), program)
 const documented = docsPrograms()
 for (const [index, { code }] of documented.entries()) writeFileSync(join(folder, `docs${index}.mts`), code)
@@ -62,27 +62,24 @@ for (const { declarations, ...options } of projects) {
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts", "*.mts"] }))
   run("tsc", ["-p", folder])
 }
-const output = run(process.execPath, ["use.ts"], folder)
-if (output !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n") throw new Error(`the package printed:\n${output}`)
+const used = () => {
+  const output = run(process.execPath, ["use.ts"], folder)
+  if (output !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n") throw new Error(`the package printed:\n${output}`)
+}
+used()
 const wholeOffice = documented.findIndex(({ section }) => section === "One program")
 const sum = run(process.execPath, [`docs${wholeOffice}.mts`], folder)
 if (sum !== "The sum of 2 and 3 is 5.\n") throw new Error(`the program of the README printed:\n${sum}`)
-const command = join(folder, "node_modules", ".bin", "a2c")
-const help = run(process.execPath, [command, "--help"], folder)
-if (!help.includes("a2c <subcommand>")) throw new Error(`the command printed:\n${help}`)
-// VRL scripts run in a worker thread, whose file must be part of the package.
-writeFileSync(join(folder, "mcp.json"), JSON.stringify(scripted))
-const checked = run(process.execPath, [command, "computer", "check", "mcp.json"], folder)
-if (!checked.includes("server s: stdio")) throw new Error(`the check printed:\n${checked}`)
-// One of its MCP servers is not installed here, so it installs both.
-process.env["XDG_CACHE_HOME"] = join(folder, "cache")
-const tour = run(process.execPath, [command, "demo"], folder)
-if (!/^The demo installs .*Done in /s.test(tour)) throw new Error(`the demo printed:\n${tour}`)
-// The bundle, and not the modules, runs the command.
-rmSync(join(folder, "node_modules/a2c-smcp/dist/main/cli/run.js"))
-const agentHelp = run(process.execPath, [command, "agent", "--help"], folder)
-if (!agentHelp.includes("a2c agent <subcommand>")) throw new Error(`the bundled command printed:\n${agentHelp}`)
-process.stdout.write("the package works in an empty project\n")
-// Its package is in the bundle only.
-const hostConfig = run(process.execPath, [command, "agent", "--office", "team", "mcp", "config", "claude"], folder)
-if (!hostConfig.includes('"office-team"')) throw new Error(`the configuration of a host was:\n${hostConfig}`)
+// Installers that nest packages may give the program another copy than the library.
+const modules = join(folder, "node_modules")
+cpSync(join(modules, "effect"), join(modules, "a2c-smcp/node_modules/effect"), { recursive: true })
+used()
+using older = makeFolder()
+writeFileSync(join(older.folder, "package.json"), JSON.stringify({ dependencies: { effect: "4.0.6" } }))
+const { stderr } = spawnSync("npm", ["install", "--package-lock-only", library], {
+  cwd: older.folder,
+  encoding: "utf8"
+})
+if (!/peer effect@"\^4\.1\.0" from a2c-smcp/.test(stderr)) throw new Error(`npm accepts effect 4.0.6:\n${stderr}`)
+process.stdout.write("a2c-smcp works in an empty project\n")
+await checkCommandPackage(command)

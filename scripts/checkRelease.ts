@@ -12,22 +12,37 @@ import { createInterface } from "node:readline"
 import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { Ajv } from "ajv"
-import { makePackedProject, run } from "./packedProject.ts"
+import { commandFolder } from "./command/buildCommand.ts"
+import { makeFolder, makePackedProject, packArchives, run } from "./packedProject.ts"
 
 const registry = "github.com/modelcontextprotocol/registry@v1.8.9"
 const actionlint = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
 
 const readJson = <A>(file: string): A => JSON.parse(readFileSync(file, "utf8")) as A
 
+interface Published {
+  readonly name: string
+  readonly version: string
+  readonly mcpName?: string
+}
+
+interface RegistryEntry {
+  readonly $schema: string
+  readonly name: string
+  readonly packages: ReadonlyArray<{ readonly identifier: string; readonly version: string }>
+}
+
 const checkRegistryEntry = () => {
   const { Dir } = JSON.parse(run("go", ["mod", "download", "-json", registry], tmpdir())) as { readonly Dir: string }
-  const entry = readJson<{ readonly $schema: string; readonly name: string }>("server.json")
+  const entry = readJson<RegistryEntry>("server.json")
   const date = /\/schemas\/([\d-]+)\//.exec(entry.$schema)?.[1] ?? "none"
   const ajv = new Ajv({ strict: false, validateFormats: false })
   const validate = ajv.compile(readJson<object>(join(Dir, "internal/validators/schemas", `${date}.json`)))
   if (!validate(entry)) throw new Error(ajv.errorsText(validate.errors))
-  if (entry.name !== readJson<{ readonly mcpName: string }>("package.json").mcpName) {
-    throw new Error("its name is not the mcpName of package.json")
+  const { mcpName, name, version } = readJson<Published>(join(commandFolder, "package.json"))
+  const [published] = entry.packages
+  if (entry.name !== mcpName || published?.identifier !== name || published.version !== version) {
+    throw new Error(`it is not about ${name} ${version}, which says that it is ${mcpName}`)
   }
   return `valid by the schema of ${date}`
 }
@@ -37,22 +52,32 @@ const checkWorkflows = () => {
   return "no findings"
 }
 
-const checkPackage = () => {
-  const output = run("npm", ["publish", "--dry-run", "--ignore-scripts", "--json", "--provenance=false"])
-  const { "a2c-smcp": published } = JSON.parse(output) as {
-    readonly "a2c-smcp": { readonly size: number; readonly unpackedSize: number }
-  }
+/** What npm would publish of a folder. */
+const checkPackage = (folder: string) => {
+  const { name } = readJson<Published>(join(folder, "package.json"))
+  const output = run("npm", ["publish", "--dry-run", "--ignore-scripts", "--json", "--provenance=false"], folder)
+  const published = (JSON.parse(output) as { readonly [name: string]: PublishedFiles })[name]
+  if (published === undefined) throw new Error(`npm would publish another package than ${name}`)
   const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
-  return `${megabytes(published.size)}, unpacked ${megabytes(published.unpackedSize)}`
+  return `${name}, ${megabytes(published.size)}, unpacked ${megabytes(published.unpackedSize)}`
 }
 
-/** Of an installed package: in this project, npm also loses packages that are needed for development. */
+interface PublishedFiles {
+  readonly size: number
+  readonly unpackedSize: number
+}
+
+/** Of installed packages: in this project, npm also loses packages that are needed for development. */
 const checkComponents = () => {
-  using project = makePackedProject([])
+  using packed = makeFolder()
+  const { command, library } = packArchives(packed.folder)
+  using project = makePackedProject([command, library])
   const text = run("npm", ["sbom", "--sbom-format=cyclonedx", "--sbom-type=library"], project.folder)
   const { components } = JSON.parse(text) as { readonly components: ReadonlyArray<{ readonly name: string }> }
   const names = new Set(components.map(({ name }) => name))
-  if (!names.has("effect") || !names.has("a2c-smcp")) throw new Error("they are not those of the package")
+  if (!["a2c-cli", "a2c-smcp", "effect"].every((name) => names.has(name))) {
+    throw new Error("they are not those of the packages")
+  }
   mkdirSync("release", { recursive: true })
   writeFileSync("release/sbom.cdx.json", text)
   return `${components.length} packages`
@@ -86,7 +111,7 @@ const toolsOfExtension = async (folder: string, server: string): Promise<string>
 
 const checkExtension = async () => {
   const folder = mkdtempSync(join(tmpdir(), "a2c-extension-"))
-  const server = spawn(process.execPath, ["dist/main/cli/a2c.js", "server", "--port", "0"], {
+  const server = spawn(process.execPath, [join(commandFolder, "dist/main/cli/a2c.js"), "server", "--port", "0"], {
     stdio: ["ignore", "pipe", "ignore"]
   })
   try {
@@ -105,7 +130,8 @@ const checkExtension = async () => {
 const checks = {
   "server.json": checkRegistryEntry,
   workflows: checkWorkflows,
-  package: checkPackage,
+  library: () => checkPackage("."),
+  command: () => checkPackage(commandFolder),
   components: checkComponents,
   extension: checkExtension
 }

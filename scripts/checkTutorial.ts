@@ -11,7 +11,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
-import { packArchive, run } from "./packedProject.ts"
+import { packArchives, run } from "./packedProject.ts"
 import { installNode, otherNodes } from "./runtimes/binaries.ts"
 import { commandsOf, documentSteps, sectionOf, type Step } from "./tutorial/documentSteps.ts"
 import { startLocalRegistry } from "./tutorial/localRegistry.ts"
@@ -121,8 +121,8 @@ const nodeProgram = (major: string): string => {
 
 const work = mkdtempSync(join(tmpdir(), "a2c-tutorial-"))
 try {
-  const archive = packArchive(work)
-  await using registry = await startLocalRegistry(archive, run("npm", ["config", "get", "registry"]).trim())
+  const archives = Object.values(packArchives(work))
+  await using registry = await startLocalRegistry(archives, run("npm", ["config", "get", "registry"]).trim())
   const words = process.argv.slice(2)
   const versions = words.filter((word) => !word.endsWith(".md"))
   const chosen = pages.filter(({ name }) => words.length === versions.length || words.includes(name))

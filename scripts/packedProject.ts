@@ -1,45 +1,72 @@
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { commandFolder } from "./command/buildCommand.ts"
 
 /** Runs a program and returns its output. */
-export const run = (command: string, args: ReadonlyArray<string>, cwd = process.cwd()): string =>
-  execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
+export const run = (
+  command: string,
+  args: ReadonlyArray<string>,
+  cwd = process.cwd(),
+  variables: { readonly [name: string]: string } = {}
+): string =>
+  execFileSync(command, args, {
+    cwd,
+    env: { ...process.env, ...variables },
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"]
+  })
 
-/** Packs the package into this folder, and returns the path of the archive. */
-export const packArchive = (folder: string): string => {
-  const [{ filename }] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder])) as [
+const pack = (source: string, folder: string): string => {
+  const [{ filename }] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder, source])) as [
     { readonly filename: string }
   ]
   return join(folder, filename)
 }
 
-/** An empty project with the packed package. */
-export interface PackedProject extends Disposable {
-  readonly folder: string
-  /** The path of the archive. */
-  readonly archive: string
+/** The paths of the archives of both packages. */
+export interface Archives {
+  readonly library: string
+  readonly command: string
 }
 
-/** `others` are also installed, in the versions of this project; the reference MCP server by default. */
-export const makePackedProject = (
-  others: ReadonlyArray<string> = ["@modelcontextprotocol/server-everything"]
-): PackedProject => {
+/** Builds and packs both packages into this folder. */
+export const packArchives = (folder: string): Archives => {
+  // Packing this one builds both.
+  const library = pack(".", folder)
+  if (!existsSync(commandFolder)) throw new Error(`the build left no ${commandFolder}`)
+  return { library, command: pack(commandFolder, folder) }
+}
+
+/** An empty project with packed packages. */
+export interface PackedProject extends Disposable {
+  readonly folder: string
+}
+
+/** Installs these packages into an empty project, those of `devDependencies` in the version of this project. */
+export const makePackedProject = (packages: ReadonlyArray<string>): PackedProject => {
   const folder = mkdtempSync(join(tmpdir(), "a2c-package-"))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
     const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
       readonly devDependencies: { readonly [name: string]: string }
     }
-    const archive = packArchive(folder)
     const empty = { name: "empty-project", version: "0.0.0", type: "module", private: true }
     writeFileSync(join(folder, "package.json"), JSON.stringify(empty))
-    const packages = [archive, ...others.map((name) => `${name}@${devDependencies[name]}`)]
-    run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", ...packages], folder)
-    return { folder, archive, [Symbol.dispose]: remove }
+    const versions = packages.map((name) =>
+      devDependencies[name] === undefined ? name : `${name}@${devDependencies[name]}`
+    )
+    run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", ...versions], folder)
+    return { folder, [Symbol.dispose]: remove }
   } catch (error) {
     remove()
     throw error
   }
+}
+
+/** A temporary folder. */
+export const makeFolder = (): PackedProject => {
+  const folder = mkdtempSync(join(tmpdir(), "a2c-archives-"))
+  return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
 }

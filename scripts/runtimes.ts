@@ -11,7 +11,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { build } from "esbuild"
-import { makePackedProject } from "./packedProject.ts"
+import { makeFolder, makePackedProject, packArchives } from "./packedProject.ts"
 import { findBinary, installNode, otherNodes } from "./runtimes/binaries.ts"
 import { programsIn, type Runtime } from "./runtimes/programs.ts"
 import { Outcomes, type Part, publishTable } from "./runtimes/table.ts"
@@ -36,11 +36,13 @@ const deno: Runtime = { name: "Deno", command: [denoPath ?? "", "run", "--quiet"
 const bun: Runtime = { name: "Bun", command: [bunPath ?? ""] }
 const runtimes: ReadonlyArray<Runtime> = [oldNode, node, newNode, deno, bun]
 
-using project = makePackedProject()
+using packed = makeFolder()
+const archives = Object.values(packArchives(packed.folder))
+using project = makePackedProject([...archives, "@modelcontextprotocol/server-everything", "@bpinternal/verel"])
 const { folder } = project
 cpSync("scripts/runtimes", folder, { recursive: true })
 const { run, start } = programsIn(folder)
-const a2c = "node_modules/a2c-smcp/dist/main/cli/a2c.js"
+const a2c = "node_modules/a2c-cli/dist/main/cli/a2c.js"
 
 const outcomes = new Outcomes()
 

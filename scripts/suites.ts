@@ -22,8 +22,8 @@ export const suites: ReadonlyArray<Suite> = [
   {
     name: "package",
     command: "npm run package",
-    proves: "the packed package works in an empty project, by its documentation",
-    minutes: 2,
+    proves: "the packed packages work in empty projects, by their documentation; the command needs no other package",
+    minutes: 3,
     after: "exports, dependencies, build, documented programs",
     runs: "ci"
   },

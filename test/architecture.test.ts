@@ -194,7 +194,7 @@ describe("bundle", () => {
   it("holds only the domain and effect for the domain, without Node", async () => {
     const { inputs, text } = await bundle({ entryPoints: ["src/main/entrypoints/domain.ts"] })
     const allowed =
-      /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|(?:\.\.\/)*(?:[\w/]+\/)?node_modules\/(effect|@noble\/hashes)\/)/
+      /^(src\/domain\/|src\/main\/(entrypoints\/domain|requireEffect)\.ts$|(?:\.\.\/)*(?:[\w/]+\/)?node_modules\/(effect|@noble\/hashes)\/)/
     assert.deepStrictEqual(
       inputs.filter((path) => !allowed.test(path)),
       []

@@ -49,7 +49,7 @@ const newPack = (): ReadonlyArray<string> => {
 const examples = [...programsIn("examples"), ...newPack()]
 
 const packageJson = JSON.parse(readFileSync("package.json", "utf8")) as {
-  readonly dependencies: { readonly [name: string]: string }
+  readonly peerDependencies: { readonly [name: string]: string }
   readonly exports: { readonly [path: string]: string | { readonly "a2c-source": string } }
   readonly files: ReadonlyArray<string>
 }
@@ -126,7 +126,7 @@ describe("a command in README and docs", () => {
   const commandsIn = (page: string): ReadonlyArray<string> => {
     const lines = blocksOf(page, "sh")
       .flatMap((block) => block.replaceAll(/\\\n\s*/g, "").split("\n"))
-      .map((line) => line.replace(/^npx (?=a2c )/, "").replace(/^npx -y a2c-smcp (?=[a-z])/, "a2c "))
+      .map((line) => line.replace(/^npx (?=a2c )/, "").replace(/^npx -y a2c-cli (?=[a-z])/, "a2c "))
     const exported = lines.findIndex((line) => /^export .*\bA2C_OFFICE=/.test(line))
     return lines.map((line, index) =>
       exported >= 0 && index > exported ? line.replace(/^a2c agent (?!.*--office)/, "a2c agent --office team ") : line
@@ -138,7 +138,7 @@ describe("a command in README and docs", () => {
     // Commands write no files here.
     .map((line) => line.replace(/ > \S+/, " > /dev/null"))
   /** Command lines in configurations. */
-  const started = [...text.matchAll(/"args": \["-y", "a2c-smcp", ([^\]]*)\]/g)].map(
+  const started = [...text.matchAll(/"args": \["-y", "a2c-cli", ([^\]]*)\]/g)].map(
     // A file of a secret must exist.
     ([, words = ""]) => `a2c ${words.replaceAll(",", "").replace("@device.token", "@package.json")}`
   )
@@ -253,8 +253,12 @@ describe("the reference in docs", () => {
     )
   })
 
-  it("names the installed version of effect", () => {
-    assert.include(readFileSync("docs/programs.md", "utf8"), ` effect@${packageJson.dependencies["effect"]} `)
+  it("names the versions of effect and of the VRL package that work", () => {
+    const { effect = "", ["@bpinternal/verel"]: verel = "" } = packageJson.peerDependencies
+    assert.include(readFileSync("docs/versions.md", "utf8"), `works with effect from ${effect.replace("^", "")} on`)
+    for (const page of ["docs/configuration.md", "docs/deployment.md", "scripts/command/README.md"]) {
+      assert.include(readFileSync(page, "utf8"), `@bpinternal/verel@${verel.replace("^", "")}`)
+    }
   })
 
   it("lists every metric with its help text", () => {

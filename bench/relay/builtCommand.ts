@@ -5,14 +5,12 @@ import { join } from "node:path"
 const root = join(import.meta.dirname, "../..")
 const sources = join(root, "src")
 
-/** The file of the package that runs the bundle. */
-const command = join(root, "dist/main/cli/a2c.js")
-const bundle = join(root, "dist/command/run.js")
+const command = join(root, "dist/command/dist/main/cli/a2c.js")
 
 const changedAt = (file: string): number => statSync(file).mtimeMs
 
 const isOutdated = (): boolean => {
-  const built = changedAt(bundle)
+  const built = changedAt(command)
   return readdirSync(sources, { recursive: true, withFileTypes: true }).some(
     (entry) => entry.isFile() && changedAt(join(entry.parentPath, entry.name)) > built
   )
@@ -20,8 +18,7 @@ const isOutdated = (): boolean => {
 
 /** Returns the file of the shipped `a2c` command. Builds the package when `dist` is missing; warns when it is outdated. */
 export const builtCommand = (): string => {
-  const isBuilt = [command, bundle].every((file) => existsSync(file))
-  if (!isBuilt) {
+  if (!existsSync(command)) {
     process.stderr.write("dist has no command: building the package.\n")
     execFileSync("npm", ["run", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
   } else if (isOutdated()) {

@@ -240,7 +240,7 @@ describe("office as an MCP server", () => {
           "office-team": {
             type: "stdio",
             command: "npx",
-            args: ["-y", "a2c-smcp", "agent", "mcp"],
+            args: ["-y", "a2c-cli", "agent", "mcp"],
             env: { A2C_SERVER: "http://127.0.0.1:7070", A2C_OFFICE: "team", A2C_NAME: "bridge" }
           }
         }
@@ -262,7 +262,7 @@ describe("office as an MCP server", () => {
       const entry = {
         type: "stdio",
         command: "npx",
-        args: ["-y", "a2c-smcp", "agent", "mcp"],
+        args: ["-y", "a2c-cli", "agent", "mcp"],
         env: { A2C_SERVER: "http://127.0.0.1:7070", A2C_OFFICE: "团队 1", A2C_NAME: "bridge" }
       }
       assert.strictEqual(cursor?.href.split("?")[0], "cursor://anysphere.cursor-deeplink/mcp/install")

@@ -13,7 +13,7 @@ import { temporaryFolder } from "../temporaryFolder.ts"
 /** The file of the `a2c` command. Vitest bundles it before the tests start. */
 export const cli = bundledCommand
 
-/** The same command from its sources: it shares Effect with packs, while the bundle has a separate copy. */
+/** The same command from its sources. */
 export const sourceCli = fileURLToPath(new URL("../../src/main/cli/a2c.ts", import.meta.url))
 
 /** A child process of a test and its output. It ends with its exit code or signal. */

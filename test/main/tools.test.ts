@@ -6,7 +6,7 @@ import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Fiber, Schedule } from "effect"
 import { descendants, kill, processes } from "../processes.ts"
 import { computer, server } from "./offices.ts"
-import { a2c, type Cli, cli, node, run, sourceCli } from "./processes.ts"
+import { a2c, type Cli, cli, node, run } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
@@ -20,8 +20,7 @@ const serveWith = Effect.fnUntraced(function* (file: string, ...args: ReadonlyAr
 
 const serve = (...args: ReadonlyArray<string>) => serveWith(cli, ...args)
 
-/** The examples share Effect with the command. */
-const serveExamples = serveWith(sourceCli, examples)
+const serveExamples = serve(examples)
 
 /** A folder with one pack: its name and its code. */
 const folderWith = (packs: { readonly [file: string]: string }) =>
@@ -128,7 +127,7 @@ describe("example pack", () => {
     Effect.gen(function* () {
       const url = yield* server
       yield* computer(url, "team", "desk", {
-        packs: { command: process.execPath, args: [sourceCli, "tools", "serve", examples, "--mcp", "stdio"] }
+        packs: { command: process.execPath, args: [cli, "tools", "serve", examples, "--mcp", "stdio"] }
       })
       const place = ["--server", url, "--office", "team"]
       const call = ["call", "text_counter", "--args", '{"text": "through an office"}']
@@ -467,7 +466,7 @@ describe("a2c tools", () => {
         [["--host", "0.0.0.0"], {}],
         [[], { HOST: "0.0.0.0" }]
       ] as const) {
-        const open = yield* node([sourceCli, "tools", "serve", examples, ...flags, "--port", "0"], env)
+        const open = yield* node([cli, "tools", "serve", examples, ...flags, "--port", "0"], env)
         const [code, , stderr] = yield* ended(open)
         assert.strictEqual(code, 1)
         assert.match(stderr, /AUTOMATA_API_KEY/)
@@ -475,7 +474,7 @@ describe("a2c tools", () => {
       const spy = yield* folderWith({
         "spy/spy_tool.mjs": toolSaying("spy", 'return String(process.env["AUTOMATA_API_KEY"])')
       })
-      const process = yield* node([sourceCli, "tools", "serve", spy, examples, "--port", "0"], {
+      const process = yield* node([cli, "tools", "serve", spy, examples, "--port", "0"], {
         AUTOMATA_API_KEY: "s3cret"
       })
       const url = (yield* process.prints("serving ")).replace(/^.* at /, "")

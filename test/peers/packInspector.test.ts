@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { live } from "../main/offices.ts"
-import { node, sourceCli } from "../main/processes.ts"
+import { cli, node } from "../main/processes.ts"
 
 const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
 const inspector = fileURLToPath(new URL("node_modules/.bin/mcp-inspector", import.meta.url))
@@ -18,8 +18,8 @@ describe("example pack", () => {
           "文件名: hi.txt\\n大小: 3 字节\\n详细程度: basic"
         ]
       ] as const
-      const stdio = [process.execPath, sourceCli, "tools", "serve", examples, "--mcp", "stdio"]
-      const serving = yield* node([sourceCli, "tools", "serve", examples, "--port", "0"])
+      const stdio = [process.execPath, cli, "tools", "serve", examples, "--mcp", "stdio"]
+      const serving = yield* node([cli, "tools", "serve", examples, "--port", "0"])
       const url = (yield* serving.prints("serving ")).replace(/^.* at /, "")
       for (const target of [stdio, [`${url}/mcp`, "--transport", "http"]]) {
         for (const [call, answer] of calls) {

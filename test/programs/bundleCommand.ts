@@ -1,19 +1,35 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { basename, join } from "node:path"
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { dirname, join } from "node:path"
 import type { TestProject } from "vitest/node"
-import { bundleCommand } from "../../scripts/bundleCommand.ts"
+import { bundleCommand } from "../../scripts/command/bundleCommand.ts"
+import { commandManifest } from "../../scripts/command/buildCommand.ts"
 
 const root = join(import.meta.dirname, "../..")
 
-/** Below `node_modules`, since the bundle imports packages. */
+/** Below `node_modules`, since tests of VRL scripts need an optional package. */
 const folder = join(root, "node_modules/.cache/a2c-test-command")
+const dist = join(folder, "dist")
 
 /** The file of the bundled `a2c` command. */
-export const bundledCommand = join(folder, "run.js")
+export const bundledCommand = join(dist, "main/cli/a2c.js")
+
+/** What the command reads beside its modules, in the checkout. */
+const assets = { page: "dist/page", "adapters/packs/python": "src/adapters/packs/python" }
 
 /** Writes a file that other processes may be reading. */
 const replaceFile = (path: string, contents: Uint8Array): void => {
   if (existsSync(path) && readFileSync(path).equals(contents)) return
+  mkdirSync(dirname(path), { recursive: true })
   writeFileSync(`${path}.${process.pid}`, contents)
   renameSync(`${path}.${process.pid}`, path)
 }
@@ -23,14 +39,18 @@ const isOutdated = (path: string): boolean =>
   Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > 3_600_000
 
 const writeBundle = async (): Promise<void> => {
-  const { outputFiles } = await bundleCommand("src/main/cli/run.ts", folder)
-  mkdirSync(folder, { recursive: true })
-  // Without it Node examines each file to find out that it is a module.
-  replaceFile(join(folder, "package.json"), Buffer.from('{ "type": "module" }'))
-  for (const { contents, path } of outputFiles) replaceFile(path, contents)
-  const current = new Set(["package.json", ...outputFiles.map(({ path }) => basename(path))])
-  for (const file of readdirSync(folder)) {
-    if (!current.has(file) && isOutdated(join(folder, file))) rmSync(join(folder, file), { force: true })
+  const { files } = await bundleCommand()
+  replaceFile(join(folder, "package.json"), Buffer.from(JSON.stringify(commandManifest())))
+  for (const { contents, path } of files) replaceFile(join(dist, path), contents)
+  for (const [place, target] of Object.entries(assets)) {
+    const link = join(dist, place)
+    mkdirSync(dirname(link), { recursive: true })
+    if (!existsSync(link)) symlinkSync(join(root, target), link)
+  }
+  const current = new Set(files.map(({ path }) => path))
+  for (const file of readdirSync(join(dist, "chunks"))) {
+    const path = join("chunks", file)
+    if (!current.has(path) && isOutdated(join(dist, path))) rmSync(join(dist, path), { force: true })
   }
 }
 

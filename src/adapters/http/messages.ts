@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Data, Effect, Stream } from "effect"
 
 export interface HttpReply {
@@ -79,6 +78,9 @@ export const makePendingRequest = (request: IncomingMessage, response: ServerRes
   }
 }
 
+/** As late as the services of Node, for the same reason. */
+const loadNodeStream = Effect.promise(() => import("@effect/platform-node/NodeStream"))
+
 /**
  * Streams a body with backpressure; fails with `tooLarge` above `maxBytes`. Partial reads keep the connection usable, and
  * a second run of the stream continues.
@@ -90,15 +92,18 @@ export const limitedBody = <E>(
 ): Stream.Stream<Uint8Array, ClientDisconnected | E> => {
   if ((contentLength(request) ?? 0) > maxBytes) return Stream.fail(tooLarge)
   let size = 0
-  return NodeStream.fromReadable<Uint8Array, ClientDisconnected>({
-    evaluate: () => {
-      sendContinue()
-      return request
-    },
-    onError: () => new ClientDisconnected(),
-    chunkSize: maxReadsPerPull,
-    closeOnDone: false
-  }).pipe(
+  const body = Effect.map(loadNodeStream, ({ fromReadable }) =>
+    fromReadable<Uint8Array, ClientDisconnected>({
+      evaluate: () => {
+        sendContinue()
+        return request
+      },
+      onError: () => new ClientDisconnected(),
+      chunkSize: maxReadsPerPull,
+      closeOnDone: false
+    })
+  )
+  return Stream.unwrap(body).pipe(
     Stream.tap((chunk): Effect.Effect<void, E> => {
       size += chunk.byteLength
       return size > maxBytes ? Effect.fail(tooLarge) : Effect.void

@@ -23,6 +23,9 @@ const startTimeout: Duration.Input = "30 seconds"
 /** Twice what the largest event needs in its worst shape, nested empty arrays. */
 const maxHeapMegabytes = 512
 
+/** The version that is tested. It is an optional peer dependency: few configurations have scripts. */
+const verelVersion = "0.2.0"
+
 const scriptFailure = (message: string) => new VrlError({ reason: "failed", message })
 
 /** Takes the next response. Fails after a timeout, when the engine crashes, and when the thread ends. */
@@ -66,7 +69,7 @@ const startThread = Effect.fnUntraced(function* (module: string) {
   if (outcome !== "not_installed") return { worker, responses }
   return yield* new VrlError({
     reason: "missing",
-    message: `VRL scripts need the package ${module}, which is not installed: npm install ${module}`
+    message: `VRL scripts need the package ${module}, which is not installed: npm install ${module}@${verelVersion}, with -g beside a global a2c`
   })
 })
 

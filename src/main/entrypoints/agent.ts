@@ -3,6 +3,7 @@
  * accepts pages of other origins only when it lists their origins.
  */
 import "./requireNode.ts"
+import "../requireEffect.ts"
 export * from "./agentNames.ts"
 export { webAgentLayer as agentLayer } from "../layers/webAgentLayer.ts"
 export { A2cError, type A2cErrorCode } from "../A2cError.ts"

@@ -2,6 +2,7 @@
  * The pure part of A2C-SMCP: parsers, rules and message schemas. No I/O, no clock, no Node: it runs in a browser, a
  * worker or any other runtime.
  */
+import "../requireEffect.ts"
 export {
   type ConfigConflict,
   type ConfigSource,

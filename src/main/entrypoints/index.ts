@@ -3,6 +3,7 @@
  * adapters for Socket.IO, MCP and TCP. The pure part is at `a2c-smcp/domain`, in-memory peers are at `a2c-smcp/testing`.
  */
 import "./requireNode.ts"
+import "../requireEffect.ts"
 export * from "./agentNames.ts"
 export type * from "./computerTypes.ts"
 export * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"

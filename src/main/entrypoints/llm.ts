@@ -4,6 +4,7 @@
  * users choose their versions.
  */
 import "./requireNode.ts"
+import "../requireEffect.ts"
 export {
   type AgentsCallOptions,
   type AgentsContent,

@@ -3,6 +3,7 @@
  * plain errors. Methods have the names of the services in `a2c-smcp`. For browsers use `a2c-smcp/agent`.
  */
 import "./requireNode.ts"
+import "../requireEffect.ts"
 export type * from "./computerTypes.ts"
 export type * from "./messageTypes.ts"
 export { A2cError, type A2cErrorCode } from "../A2cError.ts"

@@ -3,6 +3,7 @@
  * behave like the real ones and use only the clock of Effect: a whole office can run on virtual time.
  */
 import "./requireNode.ts"
+import "../requireEffect.ts"
 export * as MemoryByteLink from "../../adapters/memory/MemoryByteLink.ts"
 export * as MemoryLandingFolder from "../../adapters/memory/MemoryLandingFolder.ts"
 export * as MemorySkillFiles from "../../adapters/memory/MemorySkillFiles.ts"

@@ -1,5 +1,6 @@
 /** Building blocks of tools, for authors of packs. Imports only `effect`. */
 import "./requireNode.ts"
+import "../requireEffect.ts"
 export {
   type ParamsOf,
   BaseMcpTool,

@@ -1,4 +1,3 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Layer } from "effect"
 import * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
 import * as FileCredentialStore from "../../adapters/credentials/FileCredentialStore.ts"
@@ -18,6 +17,7 @@ import type { Policy } from "../../application/ports/approvals/Policy.ts"
 import type { AuditLog } from "../../application/ports/AuditLog.ts"
 import type { CatalogueStore } from "../../application/ports/mcp/CatalogueStore.ts"
 import { layerOverride } from "./layerOverride.ts"
+import { nodeServicesLayer } from "./nodeServicesLayer.ts"
 
 type ComputerLayerOptions = ComputerOptions &
   SocketIoClient.SocketIoClientOptions &
@@ -52,7 +52,7 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(FileCredentialStore.layer()),
     Layer.provide(NodeLandingFolder.layer),
     Layer.provide(NodeSkillFiles.layer()),
-    Layer.provide(NodeServices.layer),
+    Layer.provide(nodeServicesLayer),
     Layer.provide(AjvValidator.layer),
     Layer.provide(VerelEngine.layer()),
     Layer.provide(approvals ?? ApprovalStore.layerNone),

@@ -1,4 +1,3 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Layer } from "effect"
@@ -8,6 +7,7 @@ import * as PythonInstaller from "../../adapters/packs/install/PythonInstaller.t
 import { userCacheFolder } from "../../adapters/process/userFolders.ts"
 import * as NodeLoader from "../../adapters/packs/NodePackLoader.ts"
 import { PackHost, type PackHostOptions } from "../../application/packs/PackHost.ts"
+import { nodeServicesLayer } from "./nodeServicesLayer.ts"
 
 export type PackHostLayerOptions = PackHostOptions &
   NpmInstaller.NpmOptions &
@@ -29,5 +29,5 @@ export const packHostLayer = ({ install = true, ...options }: PackHostLayerOptio
       })
     ),
     Layer.provide(install ? NpmInstaller.layer(options) : NpmInstaller.layerWithoutInstall),
-    Layer.provide(NodeServices.layer)
+    Layer.provide(nodeServicesLayer)
   )

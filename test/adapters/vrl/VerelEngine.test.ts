@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { promisify } from "node:util"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
@@ -245,12 +246,16 @@ describe("VerelEngine", () => {
     }).pipe(Effect.provide(VerelEngine.layer({ timeout: "1 second" })))
   )
 
-  it.effect("names a missing package with the first script", () =>
+  it.effect("names a missing package and its tested version with the first script", () =>
     Effect.gen(function* () {
+      const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
+        readonly devDependencies: { readonly [name: string]: string }
+      }
+      const version = devDependencies["@bpinternal/verel"]
       for (const request of [check(".a = 1"), run(".a = 1")]) {
         const { message, reason } = yield* Effect.flip(request)
         assert.strictEqual(reason, "missing")
-        assert.include(message, "npm install @a2c-smcp/no-such-engine")
+        assert.include(message, `npm install @a2c-smcp/no-such-engine@${version}`)
       }
     }).pipe(Effect.provide(VerelEngine.layer({ module: "@a2c-smcp/no-such-engine" })))
   )

@@ -25,7 +25,21 @@ const computer = Effect.fnUntraced(function* (url: string, servers: object, name
 /** Runs a command of an Agent to its end. */
 const agent = (url: string, ...args: ReadonlyArray<string>) => run("agent", "--server", url, "--office", "o", ...args)
 
+/** Prints the modules of Node that a command has loaded, when it ends. */
+const reportModules = "data:text/javascript,process.on('exit',()=>console.error(process.moduleLoadList.join(' ')))"
+
 describe("a2c", () => {
+  it.live("asks an office without Node's fetch, which takes a tenth of the start", () =>
+    Effect.gen(function* () {
+      const { url } = yield* startServer()
+      const place = ["--server", url, "--office", "o"]
+      const members = yield* outcomeOf(yield* node(["--import", reportModules, cli, "agent", ...place, "members"]))
+      assert.deepStrictEqual([members.code, members.stdout.split(/\s+/u)[0]], [0, "agent"])
+      assert.include(members.stderr, "NativeModule net")
+      assert.notInclude(members.stderr, "undici")
+    })
+  )
+
   it.live("runs the whole demo and leaves no process behind", () =>
     Effect.gen(function* () {
       const demo = yield* a2c("demo")

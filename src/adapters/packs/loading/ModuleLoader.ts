@@ -27,12 +27,25 @@ const isOwnModule = (url: string, folder: string): boolean =>
 
 const errorCodeOf = (error: unknown): unknown => (Predicate.hasProperty(error, "code") ? error.code : undefined)
 
-const resolveWithFallback = (specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput => {
+/** Resolves a package of this host by the `imports` of its package.json; the command has the packages in its bundle. */
+const resolveOfHost = (specifier: string, context: ResolveHookContext, next: NextResolve) => {
+  try {
+    return next(`#${specifier}`, { ...context, parentURL: import.meta.url })
+  } catch {
+    return undefined
+  }
+}
+
+const resolveShared = (specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput => {
+  // Schemas and effects of packs must belong to the Effect that reads and runs them.
+  const preferred = specifier.startsWith("effect") ? resolveOfHost(specifier, context, next) : undefined
+  if (preferred !== undefined) return preferred
   try {
     return next(specifier, context)
   } catch (error) {
-    if (!sharedPackages.test(specifier) || errorCodeOf(error) === undefined) throw error
-    return next(specifier, { ...context, parentURL: import.meta.url })
+    const shared = resolveOfHost(specifier, context, next)
+    if (shared === undefined) throw error
+    return shared
   }
 }
 
@@ -95,7 +108,7 @@ export const make = Effect.gen(function* () {
     if (importer === undefined) return next(specifier, context)
     const [urlSuffix, folder] = importer
     if (specifier === "a2c-smcp/tools") return next(toolsEntryUrl, context)
-    const resolved = resolveWithFallback(specifier, context, next)
+    const resolved = sharedPackages.test(specifier) ? resolveShared(specifier, context, next) : next(specifier, context)
     const isMarked = resolved.url.includes("?") || context.conditions.includes("require")
     return isOwnModule(resolved.url, folder) && !isMarked ? { ...resolved, url: resolved.url + urlSuffix } : resolved
   }

@@ -9,7 +9,8 @@ import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { print, printError, printLine } from "../output/print.ts"
 import type { OptionsOf } from "./flags.ts"
 
-const packageName = "a2c-smcp"
+/** The package that hosts start with npx. */
+const packageName = "a2c-cli"
 
 /** Short names that users try first. */
 const hostAliases: { readonly [name: string]: string } = { claude: "claude-desktop" }
@@ -23,15 +24,8 @@ const appendArguments = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, appendArguments(member)]))
 }
 
-/**
- * Every host has another format, and formats change: a maintained package has them. It is a part of the bundle; only where
- * the modules run, as in Bun, users must install it.
- */
-const loadSchemas = Effect.tryPromise({
-  try: () => import("@gleanwork/mcp-config-schema"),
-  catch: () =>
-    new CommandFailed({ message: "The configurations of hosts need the package @gleanwork/mcp-config-schema" })
-})
+/** Every host has another format, and formats change: a maintained package has them. */
+const loadSchemas = Effect.promise(() => import("@gleanwork/mcp-config-schema"))
 
 /** The link that installs an entry; `undefined` for hosts without such links. */
 const installLink = (handler: MCPClientConfig["protocolHandler"], name: string, entry: JsonObject) => {

@@ -87,7 +87,7 @@ import pathlib
 import subprocess
 import unittest
 
-A2C = os.environ.get("A2C", "npx -y a2c-smcp").split()
+A2C = os.environ.get("A2C", "npx -y a2c-cli").split()
 PACKS = pathlib.Path(__file__).parent.parent
 
 

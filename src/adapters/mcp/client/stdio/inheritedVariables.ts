@@ -9,7 +9,7 @@ const inheritedNames = [
   ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "NODE_USE_*"],
   ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"],
   ["PIP_*", "UV_*"],
-  // Not all settings of npm: `npx -p a2c-smcp a2c` passes its own package on, and another npx would run that one.
+  // Not all settings of npm: `npx -p a2c-cli a2c` passes its own package on, and another npx would run that one.
   ["CA", "CACHE", "CAFILE", "FETCH_*", "GLOBALCONFIG", "HTTP_PROXY", "HTTPS_PROXY", "NOPROXY", "OFFLINE"]
     .concat("PREFER_OFFLINE", "PROXY", "REGISTRY", "STRICT_SSL", "USERCONFIG", "@*")
     .map((name) => `NPM_CONFIG_${name}`)
