@@ -333,7 +333,7 @@ describe("connectAgent", () => {
         const elsewhere = await rejection(agent({ token: "thinker", office: "other" }))
         assert.deepInclude(elsewhere, {
           code: "join_rejected",
-          message: "'thinker' may not join room 'other'"
+          message: "'thinker' may not join office 'other'"
         })
         const failing = await rejection(agent({ token: () => Promise.reject(new Error("it is locked")) }))
         assert.strictEqual(failing.code, "unreachable")

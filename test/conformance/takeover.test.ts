@@ -167,7 +167,7 @@ describe("takeover on request", () => {
         const as = (token: string) => world.connect({ auth: { role: "agent", token } })
         yield* join(yield* as("ada"), "agent", "secret-agent", "O1")
         const denied = assertDenied(yield* takeOver(yield* as("eve"), "agent", "secret-agent"))
-        assert.strictEqual(denied, "'eve' may not join room 'O1'")
+        assert.strictEqual(denied, "'eve' may not join office 'O1'")
       }),
     {
       authenticator: {

@@ -74,7 +74,7 @@ describe("an area of the mutation tests", () => {
 describe("the filter of mutants", () => {
   const reasonOf = (value: string) => reasonToIgnore({ node: { type: "StringLiteral", value } })
 
-  it.each(["Already in room", "Expected a number", "not found: "])("excludes texts for people: %s", (text) =>
+  it.each(["Already in office", "Expected a number", "not found: "])("excludes texts for people: %s", (text) =>
     assert.strictEqual(reasonOf(text), "text for people")
   )
 

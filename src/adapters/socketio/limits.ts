@@ -10,7 +10,7 @@ export const defaultPaths: ReadonlyArray<string> = [defaultPath, socketIoPath]
 /** Namespace of all events by default (seed 003). */
 export const defaultNamespace = "/smcp"
 
-/** Largest message by default, in bytes: room for a few screenshots. */
+/** Largest message by default, in bytes: enough for a few screenshots. */
 export const defaultMaxMessageBytes = 16 * 1024 * 1024
 
 /** Upper bound of the configured message size, in bytes. Clients close the connection beyond twice this size. */

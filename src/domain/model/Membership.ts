@@ -81,9 +81,9 @@ export const registryUnavailable = () =>
   makeMembershipError("unavailable", retryableMessage("The office registry is unavailable"))
 
 export const officeFull = (office: OfficeKey) =>
-  makeMembershipError("office_full", `Room '${officeIdOf(office)}' is full`)
+  makeMembershipError("office_full", `Office '${officeIdOf(office)}' is full`)
 
 export const tooManyOffices = () =>
-  makeMembershipError("too_many_offices", retryableMessage("The Server has as many rooms as it may"))
+  makeMembershipError("too_many_offices", retryableMessage("The Server has as many offices as it may"))
 
 export const notConnected = () => makeMembershipError("not_connected", "Not connected")

@@ -89,8 +89,7 @@ export const computerNotFound = (computer: ComputerName) =>
 
 export const notInOffice = () => makeProtocolError(errorCodes.notInOffice, "Join an office first")
 
-export const otherOffice = (subject: string) =>
-  makeProtocolError(errorCodes.otherOffice, `${subject} is not in your office`)
+export const otherOffice = (message: string) => makeProtocolError(errorCodes.otherOffice, message)
 
 /** The peer received the request and did not reply in time. */
 export const timedOut = (seconds: number) => makeProtocolError(errorCodes.timeout, `Timed out after ${seconds} seconds`)

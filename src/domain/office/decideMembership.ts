@@ -136,12 +136,12 @@ export const checkJoin = (session: Session, membership: Membership): Result.Resu
   if (current === undefined) return Result.succeed(true)
   if (current.office !== membership.office) {
     return role === "agent"
-      ? reject("agent_in_other_office", `Already in room '${officeIdOf(current.office)}': leave it first`)
+      ? reject("agent_in_other_office", `Already in office '${officeIdOf(current.office)}': leave it first`)
       : Result.succeed(true)
   }
   return current.name === membership.name
     ? Result.succeed(false)
-    : reject("name_mismatch", `Name mismatch: already in room '${officeIdOf(membership.office)}' as '${current.name}'`)
+    : reject("name_mismatch", `Name mismatch: already in office '${officeIdOf(membership.office)}' as '${current.name}'`)
 }
 
 export const checkLeave = (session: Session, office: OfficeKey): Result.Result<Membership, MembershipError> =>

@@ -22,6 +22,6 @@ export const checkJoinRights = (identity: Identity, { name, office, role }: Publ
   const { grants, subject } = identity
   const reason = checkRole(identity, role)
   if (reason !== undefined) return reason
-  if (!matchesAnyPattern(grants.offices, office)) return `'${subject}' may not join room '${office}'`
+  if (!matchesAnyPattern(grants.offices, office)) return `'${subject}' may not join office '${office}'`
   return matchesAnyPattern(grants.names, name) ? undefined : `'${subject}' may not use the name '${name}'`
 }

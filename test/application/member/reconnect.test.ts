@@ -87,7 +87,7 @@ describe("rejected first join", () => {
   testCrowded("fails at once on a temporary failure without retryInitialConnect", function* ({ join }) {
     const error = yield* Effect.flip(join("one"))
     assert.strictEqual(error._tag, "JoinRejected")
-    assert.strictEqual(error.message, "The Server has as many rooms as it may, try again")
+    assert.strictEqual(error.message, "The Server has as many offices as it may, try again")
   })
 
   test("fails at once on a permanent failure, with or without retryInitialConnect", function* ({ join }) {

@@ -72,7 +72,7 @@ export const places: ReadonlyArray<Attack> = [
       const computer = yield* admitted("computer")
       assert.deepStrictEqual(yield* joining(computer, "computer", "pc", "one-more"), [
         false,
-        "The Server has as many rooms as it may, try again"
+        "The Server has as many offices as it may, try again"
       ])
     })
   },
@@ -83,7 +83,7 @@ export const places: ReadonlyArray<Attack> = [
       yield* times(limits.membersPerOffice, (index) => member("computer", `pc-${index}`, "crowded"))
       const computer = yield* admitted("computer")
       const [joined, why] = yield* joining(computer, "computer", "pc", "crowded")
-      assert.deepStrictEqual([joined, why], [false, "Room 'crowded' is full"])
+      assert.deepStrictEqual([joined, why], [false, "Office 'crowded' is full"])
     })
   },
   {

@@ -30,10 +30,10 @@ describe("membership conflict", () => {
   })
 
   it.each([
-    ["agent", "Room 'O' is full"],
+    ["agent", "Office 'O' is full"],
     ["agent", "Computer with name 'desk' already exists in room 'O'"],
     ["computer", "Room already has an agent"],
-    ["computer", "Already in room 'P': leave it first"]
+    ["computer", "Already in office 'P': leave it first"]
   ] as const)("is not what an %s reads from %j", (role, message) => {
     assert.isUndefined(parseMembershipConflict({ role, office: "O" }, message))
   })

@@ -28,7 +28,7 @@ describe("retryable rejection", () => {
       membershipConflict({ office: "O", role: "computer", name: "a, try again" }, { name: "a, try again" }),
       officeFull("O")
     ]
-    for (const { message } of [...errors, forbidden("'a' may not join room 'O'"), badRequest("no name")]) {
+    for (const { message } of [...errors, forbidden("'a' may not join office 'O'"), badRequest("no name")]) {
       assert.isFalse(isRetryableMessage(message), message)
     }
   })

@@ -29,7 +29,7 @@ const echoTimeout = Duration.millis(500)
 
 const maxJoinAttempts = 4
 
-const malformedName = makeMembershipError("malformed", "The names of members and rooms must be well-formed Unicode")
+const malformedName = makeMembershipError("malformed", "The names of members and offices must be well-formed Unicode")
 
 /** Makes the join of a session. When it returns, the join has been emitted to this node. */
 export const makeJoinOffice = (

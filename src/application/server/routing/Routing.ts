@@ -90,7 +90,7 @@ const makeRejectAbsent = Effect.fnUntraced(function* (inFlightCalls: InFlightCal
     const isElsewhere = yield* registry.isComputerElsewhere(office, computer)
     if (!isElsewhere) return yield* computerNotFound(computer)
     yield* Effect.logWarning("cross-office request rejected", { office: officeIdOf(office), computer })
-    return yield* otherOffice(`Computer '${computer}'`)
+    return yield* otherOffice(`Computer '${computer}' is not in your office`)
   })
   // A shared registry must be queried, which takes time.
   return ({ agent, request: { connection }, routing }: RoutedCall, bytes: number) =>

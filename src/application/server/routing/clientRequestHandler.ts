@@ -110,7 +110,7 @@ const makeMembershipRequests = Effect.fnUntraced(function* (coordinator: Members
     if (office !== connection.line.officeKey(officeId)) {
       const details = { sid: connection.link.id, office: officeId }
       yield* Effect.logWarning("list request for another office rejected", details)
-      return yield* otherOffice(`Room '${officeId}'`)
+      return yield* otherOffice(`You are not in office '${officeId}'`)
     }
     const members = registry.members(office)
     chargeFanOut(connection, members.length)

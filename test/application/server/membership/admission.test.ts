@@ -149,7 +149,7 @@ describe("a join", () => {
       const link = yield* connect("pc")
       const rows = [
         ["agent", "team", "desk", "'pc' may not be an Agent"],
-        ["computer", "ops", "desk", "'pc' may not join room 'ops'"],
+        ["computer", "ops", "desk", "'pc' may not join office 'ops'"],
         ["computer", "team", "root", "'pc' may not use the name 'root'"]
       ] as const
       for (const [role, office, name, reason] of rows) {
