@@ -13,7 +13,7 @@ const showStatus = (): string => {
   return written
 }
 
-const shown = "\r\u001b[2K5 of 10"
+const shown = "\r\u001b[J5 of 10"
 
 const eventLoop = Effect.promise(() => setImmediate())
 
@@ -37,7 +37,18 @@ describe("the status line", () => {
     statusLine.show(terminal, "two")
     statusLine.clear()
     statusLine.clear()
-    assert.deepStrictEqual(written, ["\r\u001b[2Kone", "\r\u001b[2Ktwo", "\r\u001b[2K"])
+    assert.deepStrictEqual(written, ["\r\u001b[Jone", "\r\u001b[Jtwo", "\r\u001b[J"])
+  })
+
+  it("replaces several lines from the first one on, and clears each before it is written", () => {
+    const written: Array<string> = []
+    const terminal = { write: (text: string) => written.push(text) }
+    statusLine.show(terminal, "one\ntwo")
+    statusLine.show(terminal, "one\ntwo")
+    statusLine.show(terminal, "three")
+    statusLine.keep()
+    statusLine.clear()
+    assert.deepStrictEqual(written, ["\r\u001b[2Kone\n\u001b[Jtwo", "\r\u001b[1A\u001b[Jthree", "\n"])
   })
 
   for (const [place, ask] of Object.entries(questions)) {

@@ -95,7 +95,7 @@ export const hostileServer: Effect.Effect<{ readonly url: string; readonly compu
           if (request.office_id === "closed") return ack(false, `rejected${hostile}\nforged line`)
           ack(true, null)
           socket.emit("notify:enter_office", { office_id: request.office_id, computer })
-          socket.emit("notify:update_tool_list", { computer })
+          socket.emit("notify:update_desktop", { computer })
         }
       )
     })

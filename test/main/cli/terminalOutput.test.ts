@@ -104,7 +104,7 @@ describe("a2c agent with a hostile Server", () => {
     Effect.gen(function* () {
       const { url } = yield* hostileServer
       const watching = yield* a2c("agent", "--server", url, "--office", "o", "watch")
-      assertEscaped(yield* watching.prints("updated its tools"))
+      assertEscaped(yield* watching.prints("desktop changed"))
     })
   )
 

@@ -1,31 +1,32 @@
 import { writeFile } from "node:fs/promises"
 import { basename } from "node:path"
-import { Effect, Stream } from "effect"
-import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
+import { Effect } from "effect"
+import { Agent } from "../../../application/agent/Agent.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
-import { CommandFailed, failCommand, untilMembershipEnds } from "../../CommandFailed.ts"
+import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { readArguments, readBytes } from "../arguments/argumentSource.ts"
 import { formatColumns, formatPromptArguments, formatPromptMessages, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult } from "../output/print.ts"
 import type * as flags from "./flags.ts"
-import {
-  onlyTargetComputer,
-  printList,
-  printReplies,
-  queryComputers,
-  runAsAgent,
-  runAsSharingAgent
-} from "./queries.ts"
+import { onlyTargetComputer, printList, printReplies, queryComputers, runAsAgent } from "./queries.ts"
 
 export const listMembers = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {
   const list = yield* (yield* Agent).members
   yield* printResult(options, list, formatColumns(list.map(({ name, role, version = "" }) => [role, name, version])))
 }, runAsAgent)
+
+export const showMembers = (options: flags.OptionsOf<"members">) =>
+  options.watch
+    ? Effect.flatMap(
+        Effect.promise(() => import("./watchOffice.ts")),
+        ({ watchMembers }) => watchMembers(options)
+      )
+    : listMembers(options)
 
 /** Tools that only apps call are listed with `--apps`. */
 export const printTools = Effect.fnUntraced(function* (options: flags.OptionsOf<"tools">) {
@@ -224,31 +225,3 @@ export const getPrompt = Effect.fnUntraced(function* (options: flags.OptionsOf<"
   const result = yield* agent.mcpRequest(computer, { server, method: "prompts/get", params })
   yield* printResult(options, result, formatPromptMessages(result))
 }, runAsAgent)
-
-const describeEvent = (event: AgentEvent): string => {
-  switch (event._tag) {
-    case "Entered":
-    case "Left":
-      return `${event.membership.role} ${event.membership.name} ${event._tag === "Entered" ? "entered" : "left"}`
-    case "Updated":
-      return `computer ${event.computer} updated its ${event.part === "toolList" ? "tools" : event.part}`
-    case "Cancelled":
-      return `agent ${event.agent} cancelled ${event.reqId}`
-    case "Joined":
-      return "joined the office"
-    case "Disconnected":
-      return `connection lost: ${event.reason}`
-  }
-}
-
-/** Prints the events of the office, one per line, until the membership ends. */
-export const watchEvents = Effect.fnUntraced(
-  function* ({ json }: flags.AgentSharedOptions) {
-    const { events, status } = yield* Agent
-    yield* Effect.raceFirst(
-      Stream.runForEach(events, (event) => (json ? printJson(event, true) : printLine(describeEvent(event)))),
-      untilMembershipEnds(status)
-    )
-  },
-  (action, options) => runAsSharingAgent(action, options, true)
-)

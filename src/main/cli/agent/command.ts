@@ -43,7 +43,7 @@ const mcpCommand = subcommand("mcp", flags.mcp, async () => (await import("./pub
 }).pipe(Command.withSubcommands([hostConfigCommand]))
 
 const subcommands = [
-  subcommand("members", flags.members, async () => (await actions()).listMembers, {
+  subcommand("members", flags.members, async () => (await actions()).showMembers, {
     description: "List the members of the office"
   }),
   subcommand("tools", flags.tools, async () => (await actions()).printTools, {
@@ -118,8 +118,8 @@ const subcommands = [
       "a2c agent --office team approvals deny 3f2a not today": "Deny it with a reason"
     }
   }),
-  subcommand("watch", flags.watch, async () => (await actions()).watchEvents, {
-    description: "Print the events of the office until Ctrl-C"
+  subcommand("watch", flags.watch, async () => (await import("./watchOffice.ts")).watchEvents, {
+    description: "Print what changes in the office until Ctrl-C: members, tools, MCP servers, calls"
   }),
   mcpCommand
 ] as const

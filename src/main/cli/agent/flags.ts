@@ -48,7 +48,7 @@ const startFlags = {
 
 /** The flags of each subcommand beside {@link agentFlags}. */
 export const commandFlags = {
-  members: {},
+  members: { watch: flag.toggle("watch", "show the members and their tools until Ctrl-C, with every change") },
   watch: {},
   config: queryFlags,
   prompts: queryFlags,

@@ -1,5 +1,5 @@
-import { Duration, Effect, Fiber, Layer, type Scope } from "effect"
-import { Agent } from "../../../application/agent/Agent.ts"
+import { Duration, Effect, Fiber, identity, Layer, type Scope } from "effect"
+import { Agent, type AgentShape } from "../../../application/agent/Agent.ts"
 import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
 import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -53,16 +53,17 @@ export const runAsAgent = <E extends CommandError>(
 }
 
 /**
- * Joins the office, acts until it is stopped, and leaves. Meanwhile other commands may use its connection. With
- * `retryInitialConnect` an unreachable Server is retried; without it the command fails.
+ * Joins the office, acts until it is stopped, and leaves. Meanwhile other commands may use its connection: as the Agent that
+ * `toShared` gives. With `retryInitialConnect` an unreachable Server is retried; without it the command fails.
  */
 export const runAsSharingAgent = <E extends CommandError>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
   options: flags.AgentSharedOptions,
-  retryInitialConnect: boolean
+  retryInitialConnect: boolean,
+  toShared: (agent: AgentShape) => AgentShape = identity
 ) => {
   // In the background: the action must not miss events that follow the join.
-  const sharing = Effect.forkScoped(shareWithCommands(options))
+  const sharing = Effect.forkScoped(Effect.updateService(shareWithCommands(options), Agent, toShared))
   return runWithAgent(Effect.andThen(sharing, action), joiningLayer(options, retryInitialConnect))
 }
 

@@ -1,4 +1,5 @@
 import { CliOutput } from "effect/cli"
+import { type Colour, makePaint } from "../../../adapters/log/colours.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { type JsonObject, objectsIn, stringOrEmpty } from "../../../domain/json.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
@@ -15,6 +16,11 @@ const maxCellLength = 1000
 /** A longer cell does not move the cells below it. */
 const maxColumnWidth = 64
 
+/** A cell of a table, with a colour where it is a state. */
+export type Cell = string | { readonly text: string; readonly colour: Colour }
+
+const textOf = (cell: Cell): string => (typeof cell === "string" ? cell : cell.text)
+
 const formatCell = (text: string): string =>
   escapeForTerminal(text.length > maxCellLength ? `${text.slice(0, maxCellLength)}…` : text)
 
@@ -23,12 +29,12 @@ const formatCell = (text: string): string =>
  * `none` without rows.
  */
 export const formatColumns = (
-  cells: ReadonlyArray<ReadonlyArray<string>>,
+  cells: ReadonlyArray<ReadonlyArray<Cell>>,
   none = "",
   columns = tableColumns()
 ): string => {
   if (cells.length === 0) return none
-  const rows = cells.map((row) => row.map(formatCell))
+  const rows = cells.map((row) => row.map((cell) => formatCell(textOf(cell))))
   const [maxWidth, pad] = Number.isFinite(columns) ? [columns, fitText] : [maxColumnWidth, padText]
   const widths = rows.reduce<ReadonlyArray<number>>(
     (sizes, row) =>
@@ -36,10 +42,17 @@ export const formatColumns = (
     []
   )
   const fitted = fitWidths(widths, columns)
+  const paint = makePaint(process.stdout)
   return rows
-    .map((row) =>
+    .map((row, line) =>
       row
-        .map((cell, index) => pad(cell, fitted[index] ?? 0))
+        .map((text, index) => {
+          const padded = pad(text, fitted[index] ?? 0)
+          const cell = cells[line]?.[index]
+          if (typeof cell !== "object") return padded
+          const shown = padded.trimEnd()
+          return paint(cell.colour, shown) + padded.slice(shown.length)
+        })
         .join("  ")
         .trimEnd()
     )
@@ -50,15 +63,20 @@ export const formatColumns = (
 const minValueColumns = 20
 
 /** Formats names and values, escaped. The words of a value stay to the right of the names, or below on a narrow terminal. */
-export const formatFields = (fields: ReadonlyArray<ReadonlyArray<string>>, columns = tableColumns()): string => {
-  const nameWidth = Math.max(...fields.map(([name = ""]) => CliOutput.displayWidth(name))) + 2
+export const formatFields = (fields: ReadonlyArray<ReadonlyArray<Cell>>, columns = tableColumns()): string => {
+  const paint = makePaint(process.stdout)
+  const nameWidth = Math.max(...fields.map(([name = ""]) => CliOutput.displayWidth(textOf(name)))) + 2
   const isNarrow = columns - nameWidth < minValueColumns
   const margin = isNarrow ? 4 : nameWidth
   return fields
     .flatMap(([name = "", value = ""]) => {
-      const lines = wrapText(formatCell(value), columns - margin).map((line) => " ".repeat(margin) + line)
+      const lines = wrapText(formatCell(textOf(value)), columns - margin).map(
+        (line) => " ".repeat(margin) + (typeof value === "string" ? line : paint(value.colour, line))
+      )
       const [first = "", ...rest] = lines
-      return isNarrow ? [name, ...lines] : [`${padText(name, margin)}${first.slice(margin)}`.trimEnd(), ...rest]
+      return isNarrow
+        ? [textOf(name), ...lines]
+        : [`${padText(textOf(name), margin)}${first.slice(margin)}`.trimEnd(), ...rest]
     })
     .join("\n")
 }

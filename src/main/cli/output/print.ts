@@ -101,12 +101,17 @@ export const helpLayer = CliOutput.layer({
   formatHelpDoc: (doc) => formatHelp(doc, textColumns(), makePaint(process.stdout))
 })
 
+/** Escapes a text except for its colours. Its foreign parts must be escaped. */
+export const escapeAroundColours = (text: string): string =>
+  text
+    // oxlint-disable-next-line no-control-regex -- the escape sequences of colours
+    .split(/(\u001b\[[\d;]*m)/)
+    .map((part, index) => (index % 2 === 0 ? escapeLinesForTerminal(part) : part))
+    .join("")
+
+/** Prints a table or lines whose foreign parts are escaped already: the colours stay. */
+export const printTable = (text: string): Effect.Effect<void> => Console.log(escapeAroundColours(text))
+
 /** Runs an effect that prints help. Colours stay, and quoted words of the command line are escaped. */
 export const printHelp = (printing: Effect.Effect<void>): Effect.Effect<void> =>
-  mapOutput(printing, (text) =>
-    text
-      // oxlint-disable-next-line no-control-regex -- the escape sequences of colours
-      .split(/(\u001b\[[\d;]*m)/)
-      .map((part, index) => (index % 2 === 0 ? escapeLinesForTerminal(part) : part))
-      .join("")
-  )
+  mapOutput(printing, escapeAroundColours)

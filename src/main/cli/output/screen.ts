@@ -12,9 +12,18 @@ export const textColumns = (): number => {
 export const tableColumns = (): number =>
   process.stdout.isTTY ? Math.max(minColumns, process.stdout.columns || 80) : Number.POSITIVE_INFINITY
 
-/** The terminal of stderr, for a line that is drawn again; `undefined` where it cannot be. */
-export const statusTerminal = () => {
-  const { stderr } = process
-  if (!stderr.isTTY || process.env["TERM"] === "dumb") return undefined
-  return { write: (text: string) => stderr.write(text), columns: Math.max(minColumns, (stderr.columns || 80) - 1) }
+/** A terminal where text is drawn again; `undefined` where it cannot be. */
+const redrawnTerminal = (stream: NodeJS.WriteStream) =>
+  !stream.isTTY || process.env["TERM"] === "dumb"
+    ? undefined
+    : { write: (text: string) => stream.write(text), columns: Math.max(minColumns, (stream.columns || 80) - 1) }
+
+/** The terminal of stderr, for a line that is drawn again. */
+export const statusTerminal = () => redrawnTerminal(process.stderr)
+
+/** The terminal of stdout, for a table that is drawn again. */
+export const tableTerminal = () => {
+  const { stdout } = process
+  const terminal = redrawnTerminal(stdout)
+  return terminal && { ...terminal, rows: () => stdout.rows || 24 }
 }

@@ -22,10 +22,10 @@ const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./man
 
 const statusCommand = lazyCommand("status", statusFlags, async () => (await import("./showStatus.ts")).showStatus, {
   description: "Show the status of a Server; exits with 2 when it is not ready, with 1 when the request fails",
-  rules: [{ flags: ["listOffices"], rule: "not with --watch", isMet: ({ json, watch }) => json || !watch }],
   examples: {
     "a2c server status": "The Server on this machine",
-    "a2c server status https://a2c.example.org --token-file ~/.a2c-operator --watch": "A line every two seconds"
+    "a2c server status https://a2c.example.org --token-file ~/.a2c-operator --watch":
+      "The status again every two seconds"
   }
 })
 

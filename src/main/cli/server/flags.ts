@@ -243,7 +243,7 @@ export const statusFlags = {
   tlsCa,
   listOffices: flag.toggle("offices", "list the offices by name"),
   json: jsonFlag,
-  watch: flag.toggle("watch", "print a line every two seconds until Ctrl-C")
+  watch: flag.toggle("watch", "show the status every two seconds until Ctrl-C; in a pipe, a line of it")
 }
 export type StatusCommandOptions = Command.Command.Config.Infer<typeof statusFlags>
 

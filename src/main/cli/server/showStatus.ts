@@ -1,11 +1,14 @@
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Stream } from "effect"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { ReportedStatus } from "../../../application/server/observability/statusReport.ts"
 import { parseJson } from "../../../domain/json.ts"
+import { formatNumberOf } from "../../../domain/text/format.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
-import { formatColumns, formatFields, truncateLine } from "../output/format.ts"
-import { printJson, printLine, printResult, reportFailure } from "../output/print.ts"
+import { type Cell, formatColumns, formatFields, truncateLine } from "../output/format.ts"
+import { showLive } from "../output/liveText.ts"
+import { tableTerminal } from "../output/screen.ts"
+import { printJson, printLine, printTable, reportFailure } from "../output/print.ts"
 import type { HealthCommandOptions, StatusCommandOptions } from "./flags.ts"
 import type { PlainResponse } from "../../../adapters/socketio/client/nodeAgent.ts"
 import { makePageRequest, serverPageUrl } from "./serverPage.ts"
@@ -91,13 +94,13 @@ const formatMemory = (gauges: ReportedStatus["gauges"]): string =>
 
 const formatSummary = (report: ReportedStatus): string => {
   const { gauges, members, offices, officeList, recent, totals } = report
-  const rows = [
-    ["state", formatState(report)],
-    ...failingComponents(report).map((error) => ["component failed", error]),
+  const rows: ReadonlyArray<ReadonlyArray<Cell>> = [
+    ["state", { text: formatState(report), colour: report.state === "ready" ? "green" : "red" }],
+    ...failingComponents(report).map((error) => ["component failed", { text: error, colour: "red" } satisfies Cell]),
     ["version", `${report.version}, protocol ${report.lines.join(", ")}`],
     ["uptime", formatUptime(report.uptimeSeconds)],
     ["offices", String(offices)],
-    ["members", `${formatQuantity(members.agents, "agent")}, ${formatQuantity(members.computers, "computer")}`],
+    ["members", `${formatNumberOf(members.agents, "Agent")}, ${formatNumberOf(members.computers, "Computer")}`],
     ["connections", String(gauges["connections"] ?? "unknown")],
     ["calls", `${totals.calls} so far, ${recent.perSecond.toFixed(1)} a second`],
     ["in flight", String(gauges["calls_in_flight"] ?? "unknown")],
@@ -111,8 +114,8 @@ const formatSummary = (report: ReportedStatus): string => {
   const list = officeList?.map(({ agents, computers, line, office, otherLines }) => [
     office,
     line,
-    formatQuantity(agents, "agent"),
-    formatQuantity(computers, "computer"),
+    formatNumberOf(agents, "Agent"),
+    formatNumberOf(computers, "Computer"),
     ...(otherLines === undefined ? [] : [`also in use on ${otherLines.join(", ")}`])
   ])
   return [formatFields(rows), formatColumns(list ?? [])].filter(Boolean).join("\n\n")
@@ -135,6 +138,30 @@ const formatLine = (now: number, report: ReportedStatus): string => {
   return columns.join("  ")
 }
 
+const watchInterval = "2 seconds"
+
+/** Shows the status every two seconds: a terminal redraws the report, elsewhere each has its line. A failure does not end it. */
+const watchStatus = ({ json, listOffices }: StatusCommandOptions, fetching: ReturnType<typeof statusOf>) => {
+  if (!json && (listOffices || tableTerminal() !== undefined)) {
+    const text = Effect.match(fetching, {
+      onSuccess:
+        ({ report }) =>
+        () =>
+          formatSummary(report),
+      onFailure:
+        ({ message }) =>
+        () =>
+          formatColumns([[{ text: message, colour: "red" }]])
+    })
+    return showLive(Stream.mapEffect(Stream.tick(watchInterval), () => text))
+  }
+  const step = Effect.gen(function* () {
+    const { raw, report } = yield* fetching
+    yield* json ? printJson(raw, true) : printLine(formatLine(yield* Clock.currentTimeMillis, report))
+  }).pipe(Effect.catchTag("CommandFailed", (failure) => reportFailure(failure, json)))
+  return Effect.forever(Effect.andThen(step, Effect.sleep(watchInterval)))
+}
+
 /** Shows the status of a Server once, or repeatedly; with `--watch` a failed request does not end the command. */
 export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOptions) {
   const { json, listOffices, tlsCa, tokenFile, url, watch } = options
@@ -144,15 +171,9 @@ export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOpt
   const fetching = Effect.flatMap(yield* makePageRequest(page, { token, tlsCa }), (response) =>
     statusOf(page.origin, response)
   )
-  if (watch) {
-    const step = Effect.gen(function* () {
-      const { raw, report } = yield* fetching
-      yield* json ? printJson(raw, true) : printLine(formatLine(yield* Clock.currentTimeMillis, report))
-    }).pipe(Effect.catchTag("CommandFailed", (failure) => reportFailure(failure, json)))
-    return yield* Effect.forever(Effect.andThen(step, Effect.sleep("2 seconds")))
-  }
+  if (watch) return yield* watchStatus(options, fetching)
   const { raw, report } = yield* fetching
-  yield* printResult(options, raw, formatSummary(report))
+  yield* json ? printJson(raw) : printTable(formatSummary(report))
   if (report.state !== "ready") {
     return yield* new CommandFailed({ message: `The Server is not ready: ${formatState(report)}`, exitCode: 2 })
   }
