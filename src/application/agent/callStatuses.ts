@@ -1,5 +1,6 @@
 import { Duration, Effect } from "effect"
 import type { AwaitedApproval, CallReport, CallStatus } from "../../domain/model/CallStatus.ts"
+import type { Body } from "../ports/Body.ts"
 import { type ExtendTimeout, makeExtension } from "../ports/Transport.ts"
 import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
 
@@ -24,6 +25,14 @@ export interface WaitObserver {
   readonly onEnd: (approval: string) => Effect.Effect<void>
 }
 
+interface ListenedCall {
+  readonly reqId: RequestId
+  readonly computer: ComputerName
+  readonly onStatus: OnCallStatus | undefined
+  /** The request, when another process makes the call. */
+  readonly sharedCall?: Body
+}
+
 interface Listener {
   readonly computer: ComputerName
   readonly onStatus: OnCallStatus | undefined
@@ -41,7 +50,7 @@ export const makeCallStatuses = (observer?: WaitObserver) => {
      * extends the timeout of the call.
      */
     listen: <A, E, R>(
-      call: { readonly reqId: RequestId; readonly computer: ComputerName; readonly onStatus: OnCallStatus | undefined },
+      call: ListenedCall,
       running: (extend: ExtendTimeout) => Effect.Effect<A, E, R>
     ): Effect.Effect<A, E, R> =>
       Effect.suspend(() => {

@@ -77,7 +77,7 @@ export const makeShareHandler = (
     const onStatus = (status: CallStatus) =>
       Effect.ignore(link.notify(line.callStatus.notification, jsonBody(line.encodeCallStatus({ reqId, status }))))
     const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
-    const listened = statuses.listen({ reqId, computer, onStatus }, forwarded)
+    const listened = statuses.listen({ reqId, computer, onStatus, sharedCall: body }, forwarded)
     return Effect.onInterrupt(listened, () => Effect.ignore(member.notify(cancel.event, cancelBody)))
   }
 

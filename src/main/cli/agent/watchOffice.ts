@@ -1,75 +1,123 @@
 import { Cause, Clock, Duration, Effect, Exit, Queue, Result, Stream } from "effect"
-import { Agent, type AgentShape } from "../../../application/agent/Agent.ts"
-import type { OfficeView } from "../../../application/agent/OfficeView.ts"
-import { decodeHead } from "../../../application/ports/Body.ts"
+import type { Colour } from "../../../adapters/log/colours.ts"
+import { Agent, type AgentEvent, type AgentShape } from "../../../application/agent/Agent.ts"
+import { type ComputerView, type OfficeView, unknownComputer } from "../../../application/agent/OfficeView.ts"
 import type { Reply } from "../../../application/ports/Transport.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
-import { asObject } from "../../../domain/json.ts"
+import { formatSome } from "../../../domain/errorMessage.ts"
+import { asObject, stringOrEmpty } from "../../../domain/json.ts"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import { describeFailure, describeStatus } from "../../../domain/page/calls/callPhase.ts"
+import { formatDuration } from "../../../domain/text/format.ts"
 import { untilMembershipEnds } from "../../CommandFailed.ts"
-import { definedOnly } from "../../../domain/objects.ts"
 import { HasOwnConnection, shareWithCommands } from "../office/officeShare.ts"
 import { type Cell, formatColumns } from "../output/format.ts"
 import { showLive } from "../output/liveText.ts"
 import { printJson, printLine, printTable } from "../output/print.ts"
 import type * as flags from "./flags.ts"
-import { describeEvent, lastKnown, officeChanges, type OfficeEvent, pendingServers } from "./officeEvents.ts"
 import { runAsAgent, runAsSharingAgent } from "./queries.ts"
 
-type OnEvent = (event: OfficeEvent) => Effect.Effect<unknown>
-
-/** The outcome of a call by its reply, as in `describeFailure`. */
-const outcomeOf = (exit: Exit.Exit<Reply, { readonly _tag: string }>): string => {
-  if (Exit.isFailure(exit)) return Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "connection"
-  const reply = asObject(exit.value[0] && Result.getOrElse(exit.value[0].value(), () => undefined))
-  const { a2c_cancelled: cancelled, a2c_timeout: timeout } = { ...asObject(reply["_meta"]), ...asObject(reply["meta"]) }
-  if (cancelled === true) return "cancelled"
-  if (timeout === true) return "timeout"
-  return reply["isError"] === true ? "tool_error" : typeof reply["code"] === "number" ? String(reply["code"]) : "ok"
+/** A change of the office as text with the colour of its state, and as JSON. */
+interface Change {
+  readonly text: string
+  readonly colour: Colour
+  readonly json: object
 }
 
-/** The Agent, whose calls for other commands are reported. */
-const reportCalls = (agent: AgentShape, report: OnEvent): AgentShape => {
-  const { member, statuses } = agent
-  const { toolCall } = member.line.calls
-  const tools = new Map<string, string>()
-  const request: typeof member.request = (event, body, ...rest) => {
-    const running = member.request(event, body, ...rest)
-    if (event !== toolCall.event) return running
-    const call = decodeHead(body, toolCall.request.decode)
-    if (Result.isFailure(call)) return running
-    const { computer, reqId, toolName: tool } = call.success
-    const step = { computer, tool, reqId }
-    tools.set(reqId, tool)
-    return Effect.gen(function* () {
+const describeEvent = (event: AgentEvent): Change => {
+  const change = (colour: Colour, text: string): Change => ({ text, colour, json: event })
+  switch (event._tag) {
+    case "Entered":
+      return change("green", `${event.membership.role} ${event.membership.name} entered`)
+    case "Left":
+      return change("yellow", `${event.membership.role} ${event.membership.name} left`)
+    case "Updated":
+      return change("cyan", `${event.computer}: ${event.part === "toolList" ? "tools" : event.part} changed`)
+    case "Cancelled":
+      return change("yellow", `agent ${event.agent} cancelled ${event.reqId}`)
+    case "Joined":
+      return change("green", "joined the office again")
+    case "Disconnected":
+      return change("red", `connection lost: ${event.reason}`)
+  }
+}
+
+const stateColours = { starting: "yellow", restarting: "yellow", failing: "red", ready: "green" } as const
+
+/** The MCP servers of a Computer that are not ready. */
+const pendingServers = ({ failingServers, restartingServers, startingServers }: ComputerView) => [
+  ...startingServers.map((mcpServer) => ({ mcpServer, state: "starting", reason: "" }) as const),
+  ...restartingServers.map((mcpServer) => ({ mcpServer, state: "restarting", reason: "" }) as const),
+  ...failingServers.map(({ name, reason }) => ({ mcpServer: name, state: "failing", reason }) as const)
+]
+
+const describeTools = (computer: string, before: ComputerView, after: ComputerView): ReadonlyArray<Change> => {
+  const [old, current] = [before, after].map(({ tools = [] }) => tools.map(({ name }) => name)) as [string[], string[]]
+  const added = current.filter((name) => !old.includes(name))
+  const removed = old.filter((name) => !current.includes(name))
+  if (added.length + removed.length === 0) return []
+  const count = formatQuantity(current.length, "tool")
+  const names = Object.entries({ added, removed }).filter(([, list]) => list.length > 0)
+  const text = `${computer}: ${count}, ${names.map(([what, list]) => `${what} ${formatSome(list)}`).join("; ")}`
+  return [{ text, colour: "cyan", json: { _tag: "ToolsChanged", computer, count: current.length, added, removed } }]
+}
+
+const describeServers = (computer: string, before: ComputerView, after: ComputerView): ReadonlyArray<Change> => {
+  const [old, pending] = [pendingServers(before), pendingServers(after)]
+  const ready = old
+    .filter(({ mcpServer }) => !pending.some((one) => one.mcpServer === mcpServer))
+    .map(({ mcpServer }) => ({ mcpServer, state: "ready", reason: "" }) as const)
+  return [...pending, ...ready]
+    .filter(({ mcpServer, state }) => !old.some((one) => one.mcpServer === mcpServer && one.state === state))
+    .map((one) => ({
+      text: `${computer}: MCP server ${one.mcpServer} is ${one.state}${one.reason && `: ${one.reason}`}`,
+      colour: stateColours[one.state],
+      json: { _tag: "McpServer", computer, ...one }
+    }))
+}
+
+type OnChange = (change: Change) => Effect.Effect<unknown>
+
+/** The outcome of a call by its reply. */
+const outcomeOf = (exit: Exit.Exit<unknown, unknown>): string => {
+  if (Exit.isFailure(exit)) return Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "connection"
+  const [body] = exit.value as Reply
+  const { _meta, code, isError, meta } = asObject(body && Result.getOrElse(body.value(), () => undefined))
+  const { a2c_cancelled: isCancelled, a2c_timeout: isTimeout } = { ...asObject(_meta), ...asObject(meta) }
+  if (isCancelled === true || isTimeout === true) return isCancelled === true ? "cancelled" : "timeout"
+  return isError === true ? "tool_error" : typeof code === "number" ? String(code) : "ok"
+}
+
+/** The Agent, which reports the calls of other commands that use its connection. */
+const reportCalls = ({ statuses, ...agent }: AgentShape, report: OnChange): AgentShape => {
+  const listen: typeof statuses.listen = (call, running) =>
+    Effect.gen(function* () {
+      const { computer, onStatus, reqId, sharedCall } = call
+      if (sharedCall === undefined) return yield* statuses.listen(call, running)
+      const tool = stringOrEmpty(asObject(Result.getOrElse(sharedCall.head, () => undefined))["tool_name"])
+      const reportStep = (colour: Colour, text: string, _tag: string, more: object = {}) =>
+        report({ colour, text: `${computer}: ${tool} ${text}`, json: { _tag, computer, tool, reqId, ...more } })
+      const onOwnStatus = (status: CallStatus) =>
+        Effect.andThen(
+          reportStep("yellow", describeStatus(status), "CallStatus", { status }),
+          onStatus?.(status) ?? Effect.void
+        )
       const start = yield* Clock.currentTimeMillis
-      yield* report({ _tag: "CallStarted", ...step })
-      return yield* Effect.onExit(running, (exit) =>
+      yield* reportStep("cyan", "called", "CallStarted")
+      return yield* Effect.onExit(statuses.listen({ ...call, onStatus: onOwnStatus }, running), (exit) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          tools.delete(reqId)
-          return report({ _tag: "CallEnded", ...step, outcome: outcomeOf(exit), millis: now - start })
+          const outcome = outcomeOf(exit)
+          const end = ["ok", "cancelled"].includes(outcome) ? outcome : `failed: ${describeFailure(outcome)}`
+          const text = `${end}, after ${formatDuration(now - start)}`
+          return reportStep(outcome === "ok" ? "green" : "red", text, "CallEnded", { outcome, millis: now - start })
         })
       )
     })
-  }
-  const listen: typeof statuses.listen = (call, running) => {
-    const { computer, onStatus, reqId } = call
-    return statuses.listen(
-      {
-        ...call,
-        onStatus: (status) =>
-          Effect.andThen(
-            report({ _tag: "CallStatus", computer, reqId, tool: tools.get(reqId) ?? "", status }),
-            onStatus?.(status) ?? Effect.void
-          )
-      },
-      running
-    )
-  }
-  return { ...agent, member: { ...member, request }, statuses: { ...statuses, listen } }
+  return { ...agent, statuses: { ...statuses, listen } }
 }
 
-/** Events that wait to be printed; the oldest are dropped first. */
-const maxWaitingEvents = 1024
+/** Lines that wait to be printed; the oldest are dropped first. */
+const maxWaitingLines = 1024
 
 /** How long the first line waits for the tools of all Computers. */
 const settleTimeout = Duration.seconds(5)
@@ -80,86 +128,78 @@ const printHeader = ({ office, server }: flags.AgentSharedOptions, { computers }
   return printLine(`watching office ${JSON.stringify(office)} on ${server} (${size}); Ctrl-C ends`)
 }
 
-/**
- * Prints the events of the office, one per line, until the membership ends: members, tools and MCP servers of Computers, and the
- * calls that other commands make through this one.
- */
-export const watchEvents = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {
-  const { json } = options
-  const queue = yield* Queue.sliding<OfficeEvent & { readonly at: string }>(maxWaitingEvents)
-  const report: OnEvent = (event) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => Queue.offer(queue, { at: new Date(now).toISOString(), ...event }))
-  const follow = <A>(stream: Stream.Stream<A>, onItem: (item: A) => Effect.Effect<unknown>) =>
-    Effect.forkScoped(Stream.runForEach(stream, onItem), { startImmediately: true })
+/** Reports the changes of the tools and MCP servers, and first the servers that are not ready. */
+const followComputers = ({ changes }: AgentShape, { computers }: OfficeView, report: OnChange) => {
+  let known: OfficeView["computers"] = new Map(
+    Array.from(computers, ([name, { tools }]) => [name, { ...unknownComputer, tools }])
+  )
+  return Stream.runForEach(changes, (view) => {
+    const before = known
+    const knownOf = (name: string) => before.get(name) ?? unknownComputer
+    // A Computer whose tools are being fetched is as it was.
+    known = new Map(Array.from(view.computers, ([name, one]) => [name, one.tools === undefined ? knownOf(name) : one]))
+    const found = [...known].flatMap(([name, one]) =>
+      [describeTools, describeServers].flatMap((describe) => describe(name, knownOf(name), one))
+    )
+    return Effect.forEach(found, report, { discard: true })
+  })
+}
 
+/** Prints what changes in the office until the membership ends, and the calls that other commands make through this one. */
+export const watchEvents = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {
+  const lines = yield* Queue.sliding<Change & { readonly at: string }>(maxWaitingLines)
+  const report: OnChange = (change) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => Queue.offer(lines, { at: new Date(now).toISOString(), ...change }))
   const watch = Effect.gen(function* () {
     const agent = yield* Agent
-    yield* follow(agent.events, report)
+    const events = Stream.runForEach(agent.events, (event) =>
+      // The changes of the tools follow as changes of the view.
+      !options.json && event._tag === "Updated" && event.part === "toolList"
+        ? Effect.void
+        : report(describeEvent(event))
+    )
+    yield* Effect.forkScoped(events, { startImmediately: true })
     yield* Effect.timeoutOption(agent.settled, settleTimeout)
-    let known = yield* agent.view
-    if (!json) yield* printHeader(options, known)
-    for (const change of officeChanges({ ...known, computers: new Map() }, known)) {
-      if (change._tag === "McpServer") yield* report(change)
-    }
-    yield* follow(agent.changes, (view) => {
-      const changes = officeChanges(known, view)
-      known = lastKnown(known, view)
-      return Effect.forEach(changes, report, { discard: true })
-    })
-    const printing = Stream.runForEach(Stream.fromQueue(queue), (event) => {
-      if (json) return printJson(event, true)
-      // The changes of the tools follow.
-      if (event._tag === "Updated" && event.part === "toolList") return Effect.void
-      const { colour, text } = describeEvent(event)
-      return printTable(
-        formatColumns([
-          [
-            { text: event.at.slice(11, 19), colour: "dim" },
-            { text, colour }
-          ]
-        ])
-      )
-    })
+    const view = yield* agent.view
+    if (!options.json) yield* printHeader(options, view)
+    yield* Effect.forkScoped(followComputers(agent, view, report))
+    const printing = Stream.runForEach(Stream.fromQueue(lines), ({ at, colour, json, text }) =>
+      options.json
+        ? printJson({ at, ...json }, true)
+        : printTable(
+            formatColumns([
+              [
+                { text: at.slice(11, 19), colour: "dim" },
+                { text, colour }
+              ]
+            ])
+          )
+    )
     yield* Effect.raceFirst(printing, untilMembershipEnds(agent.status))
   })
   yield* runAsSharingAgent(watch, options, true, (agent) => reportCalls(agent, report))
 })
 
-type Member = OfficeView["members"][number]
-
-/** A member, the number of its tools, and its MCP servers that are not ready. */
-const memberState = ({ computers }: OfficeView, member: Member) => {
-  const computer = member.role === "computer" ? computers.get(member.name) : undefined
-  return computer === undefined
-    ? member
-    : { ...member, ...definedOnly({ tools: computer.tools?.length }), mcpServers: pendingServers(computer) }
+/** A member, its tools, and its MCP servers that are not ready. */
+const memberRow = ({ computers }: OfficeView, { name, role }: OfficeView["members"][number]): ReadonlyArray<Cell> => {
+  const computer = role === "computer" ? computers.get(name) : undefined
+  if (computer === undefined) return [role, name, "", ""]
+  const pending = pendingServers(computer)
+  const text = pending.map(({ mcpServer, state }) => `${mcpServer} ${state}`).join(", ")
+  const colour = pending.some(({ state }) => state === "failing") ? "red" : "yellow"
+  return [role, name, computer.tools ? formatQuantity(computer.tools.length, "tool") : "…", { text, colour }]
 }
 
-const memberRow = (state: ReturnType<typeof memberState>): ReadonlyArray<Cell> => {
-  const { name, role } = state
-  if (!("mcpServers" in state)) return [role, name, "", ""]
-  const { mcpServers, tools } = state
-  return [
-    role,
-    name,
-    tools === undefined ? "…" : formatQuantity(tools, "tool"),
-    {
-      text: mcpServers.map(({ mcpServer, state: now }) => `${mcpServer} ${now}`).join(", "),
-      colour: mcpServers.some(({ state: now }) => now === "failing") ? "red" : "yellow"
-    }
-  ]
-}
-
-/** Shows the members of the office, their tools, and MCP servers that are not ready, until the membership ends. */
+/** Shows the members of the office and their tools until the membership ends. */
 export const watchMembers = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {
   const { changes, status } = yield* Agent
   if (yield* HasOwnConnection) yield* Effect.forkScoped(shareWithCommands(options))
-  const states = Stream.map(changes, (view) => view.members.map((member) => memberState(view, member)))
-  const texts = Stream.map(Stream.zipLatest(states, status), ([members, current]) => () => {
-    const table = formatColumns(members.map(memberRow), "no members")
+  const texts = Stream.map(Stream.zipLatest(changes, status), ([view, current]) => () => {
+    const rows = view.members.map((member) => memberRow(view, member))
+    const table = formatColumns(rows, "no members")
     if (current._tag !== "Disconnected") return table
     return `${table}\n${formatColumns([[{ text: `connection lost: ${current.reason}`, colour: "red" }]])}`
   })
-  const showing = options.json ? Stream.runForEach(states, (members) => printJson(members, true)) : showLive(texts)
+  const showing = options.json ? Stream.runForEach(changes, ({ members }) => printJson(members, true)) : showLive(texts)
   yield* Effect.raceFirst(showing, untilMembershipEnds(status))
 }, runAsAgent)
