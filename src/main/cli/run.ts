@@ -7,6 +7,7 @@ import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import { hangup } from "../config/hangup.ts"
 import { CommandFailed } from "../CommandFailed.ts"
+import { cliConfigLayer } from "./completion/completionScripts.ts"
 import { CommandLine } from "./flags/flagRules.ts"
 import { renameFormerFlags } from "./flags/setting.ts"
 import {
@@ -106,17 +107,25 @@ const expandedArguments = args.includes("server")
     )
   : Effect.succeed(args)
 
-expandedArguments.pipe(
-  Effect.flatMap((words) =>
-    Effect.provideService(Command.runWith(rootCommand, { version: packageVersion })(words), CommandLine, words)
-  ),
+/** The hidden command of the completion scripts, or the command of the arguments. */
+const command =
+  args[0] === "__complete"
+    ? Effect.flatMap(
+        Effect.promise(() => import("./completion/printNames.ts")),
+        ({ printNames }) => printNames(args.slice(1))
+      )
+    : Effect.flatMap(expandedArguments, (words) =>
+        Effect.provideService(Command.runWith(rootCommand, { version: packageVersion })(words), CommandLine, words)
+      )
+
+command.pipe(
   Effect.tapErrorTag("CommandFailed", (failure) => reportFailure(failure, json)),
   Effect.raceFirst(stdoutClosed),
   Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),
   Effect.tapCause(reportDefect),
   clearingStatusLine,
   Effect.provide(
-    Layer.mergeAll(TerminalLog.layer, presenterLayer, helpLayer, dotEnvLayer).pipe(
+    Layer.mergeAll(TerminalLog.layer, cliConfigLayer, presenterLayer, helpLayer, dotEnvLayer).pipe(
       Layer.provideMerge(NodeServices.layer)
     )
   ),

@@ -6,6 +6,7 @@ import { makeMemoryMcpServer, type MemoryTool } from "../../../src/adapters/memo
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { renameFormerFlags } from "../../../src/main/cli/flags/setting.ts"
+import { cliConfigLayer } from "../../../src/main/cli/completion/completionScripts.ts"
 import { CommandLine } from "../../../src/main/cli/flags/flagRules.ts"
 import { rootCommand } from "../../../src/main/cli/root.ts"
 import { expandServerConfig } from "../../../src/main/cli/server/flagsFile.ts"
@@ -28,7 +29,7 @@ const run = (args: ReadonlyArray<string>, write: ReturnType<typeof recordOutput>
       Effect.provideService(Command.runWith(rootCommand, { version: "0" })(words), CommandLine, words)
     ),
     Effect.provideService(Console.Console, console),
-    Effect.provide([NodeServices.layer, TerminalLog.layerTo((lines) => write("stderr", lines))]),
+    Effect.provide([NodeServices.layer, cliConfigLayer, TerminalLog.layerTo((lines) => write("stderr", lines))]),
     Effect.match({ onSuccess: () => undefined, onFailure: (error: unknown) => error })
   )
 }

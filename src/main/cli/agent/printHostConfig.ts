@@ -6,6 +6,7 @@ import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts
 import { definedOnly } from "../../../domain/objects.ts"
 import { defaultLineName } from "../../../domain/wire/lines.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
+import { didYouMean } from "../../config/didYouMean.ts"
 import { print, printError, printLine } from "../output/print.ts"
 import type { OptionsOf } from "./flags.ts"
 
@@ -27,6 +28,16 @@ const appendArguments = (value: unknown): unknown => {
 /** Every host has another format, and formats change: a maintained package has them. */
 const loadSchemas = Effect.promise(() => import("@gleanwork/mcp-config-schema"))
 
+const makeRegistry = Effect.map(
+  loadSchemas,
+  ({ MCPConfigRegistry }) => new MCPConfigRegistry({ serverPackage: packageName })
+)
+
+/** The names of the hosts whose configurations are known. */
+export const hostNames = Effect.map(makeRegistry, (registry) =>
+  [...Object.keys(hostAliases), ...registry.getAllConfigs().map(({ id }) => id)].toSorted()
+)
+
 /** The link that installs an entry; `undefined` for hosts without such links. */
 const installLink = (handler: MCPClientConfig["protocolHandler"], name: string, entry: JsonObject) => {
   if (handler === undefined) return undefined
@@ -45,13 +56,13 @@ const installLink = (handler: MCPClientConfig["protocolHandler"], name: string, 
  */
 export const printHostConfig = Effect.fnUntraced(function* (options: OptionsOf<"hostConfig">) {
   const { host, link, name, office, protocol, server, takeOver, tlsCa, tokenFile, url, wait } = options
-  const { MCPConfigRegistry } = yield* loadSchemas
-  const registry = new MCPConfigRegistry({ serverPackage: packageName })
-  const known = registry.getAllConfigs()
-  const found = known.find(({ id }) => id === (hostAliases[host] ?? host))
+  const registry = yield* makeRegistry
+  const found = registry.getAllConfigs().find(({ id }) => id === (hostAliases[host] ?? host))
   if (found === undefined) {
-    const names = [...Object.keys(hostAliases), ...known.map(({ id }) => id)].toSorted().join(", ")
-    return yield* failCommand(`Unknown host '${host}': expected one of ${names}`)
+    const names = yield* hostNames
+    return yield* failCommand(
+      `Unknown host '${host}'${didYouMean(host, names) || `: expected one of ${names.join(", ")}`}`
+    )
   }
   const serverName = `office-${office}`
   // The host starts the process in another folder.

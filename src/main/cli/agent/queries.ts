@@ -1,4 +1,4 @@
-import { Duration, Effect, Fiber, identity, Layer, type Scope } from "effect"
+import { Context, Duration, Effect, Fiber, identity, Layer, type Scope } from "effect"
 import { Agent, type AgentShape } from "../../../application/agent/Agent.ts"
 import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
@@ -43,12 +43,19 @@ const joiningLayer = (
     )
   )
 
+/** Whether commands join an office when they have no connection of another command. */
+export const MayJoin = Context.Reference("a2c-smcp/main/cli/agent/MayJoin", { defaultValue: () => true })
+
 /** Acts through the connection of another command with the same identity; without one it joins, acts and leaves. */
 export const runAsAgent = <E extends CommandError>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
   options: flags.AgentSharedOptions
 ) => {
-  const joining = joiningLayer(options, false)
+  const joining = Layer.unwrap(
+    Effect.flatMap(MayJoin, (mayJoin) =>
+      mayJoin ? Effect.succeed(joiningLayer(options, false)) : failCommand("No other command shares the office")
+    )
+  )
   return runWithAgent(action, options.takeOver ? joining : sharedAgentLayer(options, joining))
 }
 
