@@ -1,9 +1,16 @@
 import { Effect, Record } from "effect"
 import { Command } from "effect/cli"
-import { DeclaredRules, describeRules, flagNames, type FlagRule, warnOfFlagsWithoutEffect } from "./flags/flagRules.ts"
+import {
+  DeclaredRules,
+  describeFlag,
+  describeRules,
+  flagNames,
+  type FlagRule,
+  warnOfFlagsWithoutEffect
+} from "./flags/flagRules.ts"
 import { FlagGroups } from "./output/help.ts"
 import { warnOfLiteralSecrets } from "./flags/secretFlags.ts"
-import { type CommandError, toCommandFailed } from "../CommandFailed.ts"
+import { type CommandError, CommandFailed, toCommandFailed } from "../CommandFailed.ts"
 
 type Infer<C extends Command.Command.Config> = Command.Command.Config.Infer<C>
 
@@ -14,6 +21,21 @@ interface CommandDetails<Options, Name extends string> {
   readonly groups?: { readonly [title: string]: ReadonlyArray<Name> }
   /** What command lines do, for the help. */
   readonly examples?: { readonly [commandLine: string]: string }
+}
+
+/** Says by which flag and variable to choose a port that is in use, when one of the options is that port. */
+const explainPort = (config: Command.Command.Config, options: object, failure: CommandFailed): CommandFailed => {
+  const port = /:(\d+): the address is in use$/.exec(failure.message)?.[1]
+  const given = Object.entries(options).find(
+    ([, value]) => port !== undefined && `:${String(value)}`.endsWith(`:${port}`)
+  )
+  const { name, variable } = describeFlag(config[given?.[0] ?? ""]) ?? {}
+  if (name === undefined) return failure
+  const choice = [`--${name}`, variable].filter(Boolean).join(" or ")
+  return new CommandFailed({
+    ...failure,
+    message: `${failure.message}; choose another by ${choice}, or 0 for a free one`
+  })
 }
 
 /** Makes a constructor of commands like {@link lazyCommand}, whose implementations also get the shared options. */
@@ -32,7 +54,10 @@ export const makeLazyCommand =
         yield* warnOfFlagsWithoutEffect(config, rules, options)
         const run = yield* Effect.promise(load)
         yield* run(options)
-      }).pipe(Effect.scoped, Effect.mapError(toCommandFailed))
+      }).pipe(
+        Effect.scoped,
+        Effect.mapError((error) => explainPort(config, Object.assign({}, own), toCommandFailed(error)))
+      )
     ).pipe(
       Command.annotate(DeclaredRules, { config, rules }),
       Command.annotate(

@@ -4,6 +4,9 @@ import { run, temporaryFile } from "../processes.ts"
 
 const unreachable = ["agent", "--server", "http://127.0.0.1:9", "--office", "o"]
 
+const invalidFlag = (flag: string, value: string, expected: string): string =>
+  `Invalid value for flag ${flag}: ${JSON.stringify(value)}. Expected: ${expected}`
+
 describe("a failed command", () => {
   it.live("begins a usage error with the error, and points to the help", () =>
     Effect.gen(function* () {
@@ -17,6 +20,14 @@ describe("a failed command", () => {
         [["agent", "tools", "--ofice", "o"], "Unknown flag --ofice: did you mean '--office'?", "a2c agent tools"],
         [["agent", "tools", "--frob"], "Unknown flag --frob", "a2c agent tools"],
         [["--take-over", "agent", "tools"], "--take-over belongs behind 'a2c agent tools'", "a2c agent tools"],
+        [["server", "--port", "1e9"], invalidFlag("--port", "1e9", "a port from 0 to 65535"), "a2c server"],
+        [["server", "--port=080000"], invalidFlag("--port", "080000", "a port from 0 to 65535"), "a2c server"],
+        [
+          ["agent", "--office", "o", "mcp", "--max-result", "1KiB"],
+          invalidFlag("--max-result", "1KiB", "a size from 4KiB"),
+          "a2c agent mcp"
+        ],
+        [["server", "--port", "3x"], 'Invalid value for flag --port: "3x". Expected a number', "a2c server"],
         [["nonsense"], "'a2c' has no subcommand 'nonsense'", "a2c"],
         [
           ["agent", "--office", "o", "toolz"],

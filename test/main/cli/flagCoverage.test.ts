@@ -27,6 +27,7 @@ const withRows: ReadonlySet<string> = new Set([
     "dpe",
     "find",
     "mcp",
+    "members",
     "mcp config",
     "prompt",
     "prompts",

@@ -163,6 +163,7 @@ const callRows: FlagRows<Omit<CallToolOptions, "tool">> = {
   ...runtimeRows((at, given) => a2cInProcess("tools", "call", "show", "--dir", at, ...given)),
   dir: row(["call", "show"], ["--dir", packs], [false, true], prints("isHere")),
   args: row(call, ["--args", '{"word":"given"}'], [false, true], prints("given")),
+  words: row(call, ["word=given"], [false, true], prints("given")),
   timeout: [
     ["--timeout", "7"],
     ["120", "7"],

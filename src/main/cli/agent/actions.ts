@@ -9,7 +9,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
-import { readArguments, readBytes } from "../arguments/argumentSource.ts"
+import { readBytes, readTexts } from "../arguments/argumentSource.ts"
 import { formatColumns, formatPromptArguments, formatPromptMessages, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult } from "../output/print.ts"
 import type * as flags from "./flags.ts"
@@ -210,15 +210,7 @@ const findPrompt = Effect.fnUntraced(function* (options: flags.OptionsOf<"prompt
 })
 
 export const getPrompt = Effect.fnUntraced(function* (options: flags.OptionsOf<"prompt">) {
-  const given = yield* readArguments(options.words, undefined)
-  const entries =
-    given._tag === "Whole"
-      ? Object.entries(given.params)
-      : given.given.map((one) => [one.key, "text" in one ? one.text : one.json] as const)
-  // MCP has arguments of prompts as texts.
-  const args = Object.fromEntries(
-    entries.map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)])
-  )
+  const args = yield* readTexts(options.words)
   const { computer, prompt, server } = yield* findPrompt(options)
   const params = { name: prompt["name"], arguments: args }
   const agent = yield* Agent

@@ -1,11 +1,11 @@
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import { Agent } from "../../../application/agent/Agent.ts"
 import { type ApprovalAnswer, fromInputAnswer } from "../../../domain/approvals/Approval.ts"
 import { type ApprovalView, inputOf } from "../../../domain/approvals/ApprovalView.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { parseApprovalEnd } from "../arguments/approvalEnd.ts"
-import { convertArguments, readArguments } from "../arguments/argumentSource.ts"
-import { failCommand, requireSuccess } from "../../CommandFailed.ts"
+import { readParams } from "../arguments/argumentSource.ts"
+import { failCommand } from "../../CommandFailed.ts"
 import { formatApproval, formatTimeLeft, summarizeApproval } from "../output/approvalText.ts"
 import { truncateLine } from "../output/format.ts"
 import { printLine, printResult } from "../output/print.ts"
@@ -53,12 +53,8 @@ const readAnswer = Effect.fnUntraced(function* (approval: ApprovalView, words: R
   if (input?.mode !== "form") return yield* failCommand("Only a question with a form has an answer: use allow or deny")
   const onInput = words.length === 0 ? yield* makeOnInput : undefined
   if (onInput !== undefined) return fromInputAnswer(yield* onInput(input, approval))
-  const given = yield* readArguments(words, undefined)
-  const content = given._tag === "Whole" ? Result.succeed(given.params) : convertArguments(input.schema, given.given)
-  return fromInputAnswer({
-    action: "accept",
-    content: yield* requireSuccess(content, (reason) => `The form ${reason}`)
-  })
+  const content = yield* readParams(words, { schema: input.schema, subject: "The form" })
+  return fromInputAnswer({ action: "accept", content })
 })
 
 const decide = Effect.fnUntraced(function* (

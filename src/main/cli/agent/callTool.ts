@@ -17,8 +17,8 @@ import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
 import { appUriOf } from "../../../domain/tools/appTools.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
-import { convertArguments, readArguments } from "../arguments/argumentSource.ts"
-import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
+import { readArguments, toParams } from "../arguments/argumentSource.ts"
+import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { defaultServerUrl } from "../flags/sharedFlags.ts"
 import { makeCallProgress } from "../output/callProgress.ts"
@@ -157,8 +157,7 @@ const prepareCall = Effect.fnUntraced(function* (
   if (arguments_._tag === "Whole") return { computer: wanted, params: arguments_.params }
   const search = { tool: name, computer: wanted, timeout: Duration.seconds(seconds), awaitsServers: true }
   const { computer, tool } = yield* findTool({ ...search, onStatus })
-  const converted = convertArguments(tool.paramsSchema, arguments_.given)
-  const params = yield* requireSuccess(converted, (reason) => `The tool '${name}' ${reason}`)
+  const params = yield* toParams(arguments_, { schema: tool.paramsSchema, subject: `The tool '${name}'` })
   const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
   const errors = yield* check(tool.paramsSchema, params)
   if (errors.length === 0) return { computer, params }

@@ -38,10 +38,7 @@ export type QueryOptions = AgentSharedOptions & Infer<typeof queryFlags>
 const startFlags = {
   ...targetComputerFlags,
   tool: shared.word("tool", "name of the tool"),
-  words: shared.words(
-    "arguments",
-    "KEY=VALUE, converted by the tool's schema; KEY=@FILE, a text file; KEY:=JSON; or all arguments: @FILE, - for stdin"
-  ),
+  words: shared.argumentWords,
   args: shared.argsFlag,
   timeout: timeoutFlag(maxTimeoutSeconds)
 }

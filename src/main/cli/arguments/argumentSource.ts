@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises"
-import { Effect, Result } from "effect"
+import { Effect, Record, Result } from "effect"
 import { isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
-import { CommandFailed, failCommand } from "../../CommandFailed.ts"
+import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { errorMessage, formatSome, systemErrorCode, truncateQuote } from "../../../domain/errorMessage.ts"
 import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
 import { collectSubschemas, propertySchemas } from "../../../domain/schemas/jsonSchema.ts"
@@ -140,3 +140,25 @@ export const convertArguments = (
     Object.fromEntries([...Object.entries(coerceForm(schema, Object.fromEntries(texts))), ...values])
   )
 }
+
+interface ToolSchema {
+  readonly schema: JsonObject
+  /** What a message says of the schema: `The tool 'add'`. */
+  readonly subject: string
+}
+
+/** Converts arguments by key as {@link convertArguments}; those that are given as a whole stay as they are. */
+export const toParams = (read: GivenArguments, { schema, subject }: ToolSchema) =>
+  read._tag === "Whole"
+    ? Effect.succeed(read.params)
+    : requireSuccess(convertArguments(schema, read.given), (reason) => `${subject} ${reason}`)
+
+/** Reads arguments as words, converted by a schema. */
+export const readParams = (words: ReadonlyArray<string>, tool: ToolSchema) =>
+  Effect.flatMap(readArguments(words, undefined), (read) => toParams(read, tool))
+
+/** Reads the arguments of a prompt, which MCP has as texts. */
+export const readTexts = (words: ReadonlyArray<string>) =>
+  Effect.map(readParams(words, { schema: {}, subject: "The prompt" }), (params) =>
+    Record.map(params, (value) => (typeof value === "string" ? value : JSON.stringify(value)))
+  )

@@ -101,6 +101,7 @@ export type CheckCommandOptions = Command.Command.Config.Infer<typeof checkFlags
 export const explainFlags = {
   tool: flag.text("tool", "exposed name of the tool", { metavar: "NAME" }),
   args: shared.argsFlag,
+  words: shared.argumentWords,
   subject: flag.text("subject", "name of the caller: an Agent, or operator:SUBJECT", {
     metavar: "NAME",
     default: shared.defaultSubject

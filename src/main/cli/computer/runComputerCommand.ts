@@ -12,7 +12,7 @@ import type { ComputerCommandOptions, ExplainCommandOptions } from "./flags.ts"
 import { awaitServersStarted } from "../awaitServersStarted.ts"
 import { withComputer } from "./withComputer.ts"
 import { isOffered } from "../../../application/computer/servers/ServersSnapshot.ts"
-import { readWholeArguments } from "../arguments/argumentSource.ts"
+import { readArguments, toParams } from "../arguments/argumentSource.ts"
 import { formatExplanation } from "../output/format.ts"
 import { print, printJson } from "../output/print.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
@@ -60,13 +60,15 @@ export const runComputerCommand = Effect.fnUntraced(function* (options: Computer
 
 /** Starts the servers without an office, and prints how a call would be decided. */
 export const runExplain = Effect.fnUntraced(function* (options: ExplainCommandOptions) {
-  const { args, configFiles, json, office, protocol, subject, tool } = options
+  const { args, configFiles, json, office, protocol, subject, tool, words } = options
   if (tool === undefined) return yield* failCommand("--tool NAME is required")
   if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
-  const params = yield* readWholeArguments(args)
+  const given = yield* readArguments(words, args)
   const explain = Effect.gen(function* () {
     yield* awaitServersStarted
     const { catalogue, explain: explainCall, servers } = yield* Computer
+    const { paramsSchema: schema = {} } = (yield* catalogue).entries.get(tool)?.tool ?? {}
+    const params = yield* toParams(given, { schema, subject: `The tool '${tool}'` })
     const explanation = yield* explainCall({
       tool,
       params,

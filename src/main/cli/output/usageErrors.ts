@@ -1,5 +1,5 @@
 import { Option } from "effect"
-import type { CliError, HelpDoc } from "effect/cli"
+import { CliError, type HelpDoc } from "effect/cli"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { variableInHelp } from "../flags/setting.ts"
 
@@ -62,6 +62,22 @@ export const explainUnknownSubcommand = (usage: Usage): string | undefined => {
     : unknownSubcommand(word, usage)
 }
 
+/** An invalid value as it was typed, since the error has numbers and sizes as they were understood. */
+const invalidValue = (
+  { expected, kind, option, value }: CliError.InvalidValue,
+  args: ReadonlyArray<string>
+): string => {
+  const typed = args.flatMap((word, index) => {
+    const [name, attached] = word.split(/=(.*)/s, 2)
+    return name === `--${option}` ? [attached ?? args[index + 1] ?? ""] : []
+  })
+  const shown = typed.length === 1 ? (typed[0] ?? value) : value
+  const wanted = expected
+    .replace("a string representing a finite number", "a number")
+    .replace("an integer", "a whole number")
+  return new CliError.InvalidValue({ kind, option, value: shown, expected: wanted }).message
+}
+
 /** Explains the errors of a command line: all missing parts at once, and names that are similar to unknown ones. */
 export const explainUsageErrors = (
   errors: ReadonlyArray<CliError.NonShowHelpErrors>,
@@ -74,6 +90,7 @@ export const explainUsageErrors = (
   return relevant.map((error) => {
     if (error._tag === "UnrecognizedOption") return unknownFlag(error.option, usage)
     if (error._tag === "UnknownSubcommand") return unknownSubcommand(error.subcommand, usage)
+    if (error._tag === "InvalidValue") return invalidValue(error, usage.args)
     const isMissing = error._tag === "MissingArgument" || error._tag === "MissingOption"
     const missing = isMissing ? missingParts(usage, environment) : []
     return missing.length === 0 ? error.message : `Missing ${missing.join(", ")}`

@@ -1,10 +1,11 @@
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
-import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { isAppOnly } from "../../../domain/tools/appTools.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import { readParams, readTexts } from "../arguments/argumentSource.ts"
 import { makeCallProgress } from "../output/callProgress.ts"
 import {
   formatColumns,
@@ -15,10 +16,10 @@ import {
   formatToolResult,
   truncateLine
 } from "../output/format.ts"
-import { failCommand, requireSuccess, toCommandFailed } from "../../CommandFailed.ts"
+import { failCommand, toCommandFailed } from "../../CommandFailed.ts"
 import { defaultSubject } from "../flags/sharedFlags.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
-import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
+import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 import { requireServer, serverNames } from "./serverCommands.ts"
 import { isOffered } from "../../../application/computer/servers/ServersSnapshot.ts"
 
@@ -63,42 +64,10 @@ const describeTool = Effect.fnUntraced(function* ({ originalName, server, tool }
 const parameterProperties = ({ tool: { paramsSchema } }: CatalogueEntry): JsonObject =>
   asObject(paramsSchema["properties"])
 
-/** Parses a value by its schema: a string schema takes the text, others take JSON, or else the text. */
-const parseArgumentValue = (schema: unknown, text: string): unknown =>
-  asObject(schema)["type"] === "string" ? text : Result.getOrElse(parseJsonResult(text), () => text)
-
-/** Parses words of the form `KEY=VALUE`; fails with one that has another form. */
-const parsePairs = (words: ReadonlyArray<string>): Result.Result<{ readonly [key: string]: string }, string> => {
-  const invalid = words.find((word) => !/^[^=]+=/.test(word))
-  if (invalid !== undefined) return Result.fail(invalid)
-  return Result.succeed(
-    Object.fromEntries(words.map((word) => [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)]))
-  )
-}
-
-/** Parses the arguments of a call: one JSON object, or `KEY=VALUE` words. */
-const parseArguments = (entry: CatalogueEntry, words: ReadonlyArray<string>): Result.Result<JsonObject, string> => {
-  const [first = "{}", ...others] = words
-  if (others.length === 0 && /^\s*[{[]/.test(first)) {
-    return Result.flatMap(
-      Result.mapError(parseJsonResult(first), (reason) => `the arguments are not JSON: ${reason}`),
-      (value) =>
-        isJsonObject(value)
-          ? Result.succeed(value)
-          : Result.fail("the arguments must be a JSON object or KEY=VALUE words")
-    )
-  }
-  const properties = parameterProperties(entry)
-  const valueOf = (key: string, text: string) =>
-    parseArgumentValue(Object.hasOwn(properties, key) ? properties[key] : undefined, text)
-  return Result.mapBoth(parsePairs(words), {
-    onFailure: (word) => `invalid argument '${word}': expected {…} or KEY=VALUE words`,
-    onSuccess: (pairs) => Object.fromEntries(Object.entries(pairs).map(([key, text]) => [key, valueOf(key, text)]))
-  })
-}
-
 const requireArguments = Effect.fnUntraced(function* (name: string, words: ReadonlyArray<string>) {
-  return yield* requireSuccess(parseArguments(yield* requireTool(name), words))
+  const { tool } = yield* requireTool(name)
+  if (words.includes("-")) return yield* failCommand("The shell reads stdin itself: give arguments as words or @FILE")
+  return yield* readParams(words, { schema: tool.paramsSchema, subject: `The tool '${name}'` })
 })
 
 /** Completes the name of a tool, then the names of its arguments. */
@@ -203,8 +172,7 @@ export const promptCommands: ReadonlyArray<ReplCommand> = [
         const names = prompts.map((one) => one.name)
         return yield* failCommand(`No prompt '${name}' is here${didYouMean(name, names)}`)
       }
-      const pairs = yield* requireSuccess(parsePairs(words), (word) => `Invalid argument '${word}': expected KEY=VALUE`)
-      const params = { name, arguments: pairs }
+      const params = { name, arguments: yield* readTexts(words) }
       return formatPromptMessages(yield* Effect.mapError(found.session.request("prompts/get", params), toCommandFailed))
     }),
     complete: completeFirst(Effect.map(currentPrompts, (prompts) => prompts.map(({ name }) => name)))

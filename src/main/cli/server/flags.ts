@@ -1,5 +1,5 @@
-import { Config, Duration, Effect, Record, UndefinedOr } from "effect"
-import { Argument, type Command, Flag } from "effect/cli"
+import { Duration, Effect, Record, UndefinedOr } from "effect"
+import { type Command, Flag } from "effect/cli"
 import { defaultAuditRotation } from "../../../adapters/audit/AuditFile.ts"
 import {
   defaultMaxMessageBytes,
@@ -15,12 +15,12 @@ import { Right } from "../../../domain/model/Identity.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
 import {
-  defaultServerUrl,
   jsonFlag,
   listenHost,
   optionalWord,
   originsFlag,
   parseHostPort,
+  serverUrl,
   tlsCa
 } from "../flags/sharedFlags.ts"
 import { between, flag, setting } from "../flags/setting.ts"
@@ -228,17 +228,13 @@ export type KeyCommandOptions = Command.Command.Config.Infer<typeof keyFlags>
 
 export const keyContents = ["subject", "rights", "offices", "names", "expires"] as const
 
-const urlArgument = Argument.String("url").pipe(
-  Argument.withDescription(`URL of the Server [env A2C_SERVER; default: ${defaultServerUrl}]`),
-  Argument.withFallbackConfig(Config.String("A2C_SERVER")),
-  Argument.withDefault(defaultServerUrl)
-)
+const target = { url: optionalWord("url", "URL of the Server, as with --server"), server: serverUrl }
 
-export const healthFlags = { url: urlArgument, tlsCa }
+export const healthFlags = { ...target, tlsCa }
 export type HealthCommandOptions = Command.Command.Config.Infer<typeof healthFlags>
 
 export const statusFlags = {
-  url: urlArgument,
+  ...target,
   tokenFile: setting.file("token-file", "file with the token of an operator and nothing else"),
   tlsCa,
   listOffices: flag.toggle("offices", "list the offices by name"),

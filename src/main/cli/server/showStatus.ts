@@ -164,7 +164,7 @@ const watchStatus = ({ json, listOffices }: StatusCommandOptions, fetching: Retu
 
 /** Shows the status of a Server once, or repeatedly; with `--watch` a failed request does not end the command. */
 export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOptions) {
-  const { json, listOffices, tlsCa, tokenFile, url, watch } = options
+  const { json, listOffices, server, tlsCa, tokenFile, url = server, watch } = options
   const page = yield* serverPageUrl(url, "/status")
   if (listOffices) page.searchParams.set("offices", "1")
   const token = tokenFile === undefined ? undefined : yield* readToken(tokenFile)
@@ -180,7 +180,7 @@ export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOpt
 })
 
 /** Shows whether a Server accepts members, without credentials. */
-export const checkHealth = Effect.fnUntraced(function* ({ tlsCa, url }: HealthCommandOptions) {
+export const checkHealth = Effect.fnUntraced(function* ({ server, tlsCa, url = server }: HealthCommandOptions) {
   const page = yield* serverPageUrl(url, "/readyz")
   const { status, text } = yield* yield* makePageRequest(page, { tlsCa })
   const reply = truncateLine(text.trim(), maxShown)

@@ -2,7 +2,16 @@ import { Duration } from "effect"
 import { type Command, Flag } from "effect/cli"
 import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import { argsFlag, jsonFlag, listenHost, originsFlag, rawFlag, word, words } from "../flags/sharedFlags.ts"
+import {
+  argsFlag,
+  argumentWords,
+  jsonFlag,
+  listenHost,
+  originsFlag,
+  rawFlag,
+  word,
+  words
+} from "../flags/sharedFlags.ts"
 import { parseHostName } from "../../config/webAddress.ts"
 
 /** The folder of packs without an argument or variable. */
@@ -87,6 +96,7 @@ export type ListToolsOptions = Command.Command.Config.Infer<typeof listFlags>
 
 export const packCallFlags = {
   tool: word("tool", "name of the tool"),
+  words: argumentWords,
   dir,
   args: argsFlag,
   ...runtimeFlags,

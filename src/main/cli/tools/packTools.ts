@@ -5,14 +5,14 @@ import type { PackView } from "../../../application/packs/PackTable.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { packHostLayer } from "../../layers/packHostLayer.ts"
 import { type CallToolOptions, defaultFolder, type ListToolsOptions, type PackRuntimeOptions } from "./flags.ts"
-import { stringOrEmpty } from "../../../domain/json.ts"
+import { asObject, stringOrEmpty } from "../../../domain/json.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { makeCallProgress } from "../output/callProgress.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { print, printError, printFailure, printJson, printToolResult } from "../output/print.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
-import { readWholeArguments } from "../arguments/argumentSource.ts"
+import { readArguments, toParams } from "../arguments/argumentSource.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
 
 /** The folder of extensions that the seed searches beside the folder of packs. */
@@ -94,7 +94,7 @@ export const listPackTools = Effect.fnUntraced(function* (options: ListToolsOpti
 /** Calls one tool in this process, without a server. */
 export const callPackTool = Effect.fnUntraced(function* (options: CallToolOptions) {
   const { dir, timeout, tool } = options
-  const params = yield* readWholeArguments(options.args)
+  const given = yield* readArguments(options.words, options.args)
   const call = Effect.gen(function* () {
     const { changes, packs, rescan, session } = yield* PackHost
     const hasTool = ({ status }: PackView) => status._tag === "Ready" && status.tools.some(({ name }) => name === tool)
@@ -102,11 +102,14 @@ export const callPackTool = Effect.fnUntraced(function* (options: CallToolOption
     // Other packs may load slowly, or never.
     yield* Effect.raceFirst(rescan, offered)
     const problems = (yield* packs).flatMap(packProblems)
-    const names = (yield* session.listTools()).items.map(({ name }) => stringOrEmpty(name))
-    if (!names.includes(tool)) {
+    const { items } = yield* session.listTools()
+    const names = items.map(({ name }) => stringOrEmpty(name))
+    const found = items.find(({ name }) => name === tool)
+    if (found === undefined) {
       const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
       return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\n"))
     }
+    const params = yield* toParams(given, { schema: asObject(found["inputSchema"]), subject: `The tool '${tool}'` })
     const { onProgress } = yield* makeCallProgress
     return yield* Effect.mapError(
       session.callTool(tool, params, {

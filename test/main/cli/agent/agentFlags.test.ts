@@ -11,7 +11,7 @@ import { type ComputerOptions } from "../../../../src/main/entrypoints/promise.t
 import { hangingTool, resource, textResult, tool } from "../../../conformance/members.ts"
 import { inOffice, type PromiseOffice } from "../../promise/promiseOffice.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
-import { a2cInProcess, type Outcome, prints, serverInProcess } from "../inProcess.ts"
+import { a2cInProcess, a2cRunning, type Outcome, prints, serverInProcess } from "../inProcess.ts"
 import { joinSilently } from "./silentComputer.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
@@ -159,6 +159,18 @@ const queryTimeout = (...command: ReadonlyArray<string>): FlagRow => [
       return querying.pollUnsafe() === undefined ? "waits" : "failed"
     }).pipe(Effect.scoped, Effect.provide(TestClock.layer()))
 ]
+
+const membersRows: FlagRows<Own<flags.OptionsOf<"members">>> = {
+  watch: [
+    ["--watch"],
+    [true, false],
+    Effect.fnUntraced(function* (given) {
+      const at = ["--server", office.server.url, "--office", "team"]
+      const { prints: awaitLine } = yield* a2cRunning("agent", ...at, "members", ...given)
+      return (yield* awaitLine("desk")).endsWith("0.2.0")
+    })
+  ]
+}
 
 const toolsRows: FlagRows<Own<flags.OptionsOf<"tools">>> = {
   apps: subcommand(["tools"], ["--apps"], [false, true], prints("panel")),
@@ -373,6 +385,7 @@ const hostProcessRows: FlagRows<Omit<flags.AgentSharedOptions, "server" | "offic
 
 describe.each([
   ["mcp config, for the process of the host,", hostProcessRows],
+  ["members", membersRows],
   ["tools", toolsRows],
   ["call", callRows],
   ["start", startRows],

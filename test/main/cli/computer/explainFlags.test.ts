@@ -95,6 +95,7 @@ const explainRows: FlagRows<ExplainCommandOptions> = {
   protocol: selecting("--protocol", "0.4"),
   tool: explained(["--tool", "echo"], prints("echo"), []),
   args: explained(["--args", '{"message":"hello"}'], isDecided, withPolicy(policies.argument)),
+  words: explained(["message=hello"], isDecided, withPolicy(policies.argument)),
   subject: explained(["--subject", "ada"], isDecided, withPolicy(policies.subject)),
   office: explained(["--office", "lab"], isDecided, withPolicy(policies.office)),
   name: explained(["--name", "desk"], isDecided, withPolicy(policies.computer)),

@@ -97,9 +97,15 @@ describe("repl command", () => {
     ],
     [
       "converts KEY=VALUE arguments by the schema",
-      ["call read path=7 lines=7 more='a b'"],
-      { stdout: `{"path":"7","lines":7,"more":"a b"}\n` }
+      ["call read path=7 lines=7", "call read path:='\"a b\"' lines:=7"],
+      { stdout: `{"path":"7","lines":7}\n{"path":"a b","lines":7}\n` }
     ],
+    [
+      "rejects unknown arguments",
+      ["call read pth=7"],
+      { stderr: "The tool 'read' has no argument 'pth': did you mean 'path'?\n" }
+    ],
+    ["does not read arguments from its own input", ["call read -"], { stderr: /reads stdin itself/ }],
     [
       "explains how a call of an Agent is decided",
       ["explain write a=b", "explain wipe"],

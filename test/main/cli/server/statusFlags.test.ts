@@ -41,9 +41,9 @@ const requests = (
   })
 ]
 
-/** A row of the argument with the URL, without which the command asks the default one. */
-const urlRow = (command: string): FlagRow => [
-  ["http://127.0.0.1:1"],
+/** A row of the URL, without which the command asks the default one. */
+const targetRow = (command: string, ...flag: ReadonlyArray<string>): FlagRow => [
+  [...flag, "http://127.0.0.1:1"],
   [false, true],
   (given) =>
     Effect.map(a2cInProcess("server", command, ...given), ({ failure }) =>
@@ -54,12 +54,14 @@ const urlRow = (command: string): FlagRow => [
 const isFine = ({ failure }: Outcome): boolean => failure === undefined
 
 const healthRows: FlagRows<HealthCommandOptions> = {
-  url: urlRow("health"),
+  url: targetRow("health"),
+  server: targetRow("health", "--server"),
   tlsCa: requests("health", ["--tls-ca", authorities], isFine, { tls })
 }
 
 const statusRows: FlagRows<StatusCommandOptions> = {
-  url: urlRow("status"),
+  url: targetRow("status"),
+  server: targetRow("status", "--server"),
   tokenFile: [
     ["--token-file", token],
     [undefined, "Bearer t0ken"],
