@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream"
 import { isatty } from "node:tty"
 import { Effect, Option, Semaphore } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
+import { makePaint } from "../log/colours.ts"
 import { statusLine } from "../log/statusLine.ts"
 import type { LineReader } from "./LineReader.ts"
 import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
@@ -89,9 +90,10 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
         reader.once("SIGINT", () => settle({ _tag: "Interrupted" }))
         reader.once("close", () => settle({ _tag: "Closed" }))
         reader.on("error", () => settle({ _tag: "Closed" }))
-        reader.setPrompt(prompt)
+        const shownPrompt = makePaint(output)("cyan", prompt)
+        reader.setPrompt(shownPrompt)
         const redraw = () => {
-          if (hidden) output.write(prompt)
+          if (hidden) output.write(shownPrompt)
           else reader.prompt(true)
         }
         let shown = contextLines()

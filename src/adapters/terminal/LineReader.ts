@@ -2,6 +2,7 @@ import { createInterface, type Interface } from "node:readline"
 import { Writable } from "node:stream"
 import { Effect, FiberSet, Latch, Option, Semaphore } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
+import { makePaint } from "../log/colours.ts"
 import { statusLine } from "../log/statusLine.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { type LineHistory, maxHistoryLines } from "./LineHistory.ts"
@@ -192,7 +193,8 @@ class TerminalLines {
   /** Reads a line. Lines typed before a question do not answer it. */
   next(given: Prompt, hidden: boolean, isQuestion: boolean): Effect.Effect<TerminalLine> {
     return Effect.callback<TerminalLine>((resume) => {
-      const prompt = { ...given, text: escapeForTerminal(given.text) }
+      const paint = makePaint(isQuestion ? this.#streams.output : undefined)
+      const prompt = { ...given, text: paint("cyan", escapeForTerminal(given.text)) }
       if (!isQuestion) this.#isPrivate = prompt.isPrivate ?? (() => false)
       const waiting = isQuestion ? undefined : this.#backlog.shift()
       if (waiting !== undefined) {

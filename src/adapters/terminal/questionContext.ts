@@ -1,13 +1,15 @@
 import { clearScreenDown, cursorTo, moveCursor } from "node:readline"
+import { makePaint } from "../log/colours.ts"
 import { type Field, foreignFields } from "./foreignFields.ts"
 
 /** The dimensions of a stream that is a terminal. */
 export interface TerminalOutput {
+  readonly isTTY?: boolean
   readonly columns?: number
   readonly rows?: number
 }
 
-type TerminalSize = Required<TerminalOutput>
+type TerminalSize = Required<Omit<TerminalOutput, "isTTY">>
 
 /** The lines above a question for a terminal of this size. They are drawn again with the question. */
 export type Context = (size: TerminalSize) => ReadonlyArray<string>
@@ -24,7 +26,10 @@ export const makeContextLines = (context: Context | undefined, output: TerminalO
   return (): ReadonlyArray<string> => {
     if (context === undefined) return []
     const size = sizeOf(output)
-    if (last?.size.columns !== size.columns || last.size.rows !== size.rows) last = { size, lines: context(size) }
+    if (last?.size.columns !== size.columns || last.size.rows !== size.rows) {
+      const [title = "", ...lines] = context(size)
+      last = { size, lines: [makePaint(output)("bold", title), ...lines] }
+    }
     return last.lines
   }
 }

@@ -141,7 +141,10 @@ export const checkJoin = (session: Session, membership: Membership): Result.Resu
   }
   return current.name === membership.name
     ? Result.succeed(false)
-    : reject("name_mismatch", `Name mismatch: already in office '${officeIdOf(membership.office)}' as '${current.name}'`)
+    : reject(
+        "name_mismatch",
+        `Name mismatch: already in office '${officeIdOf(membership.office)}' as '${current.name}'`
+      )
 }
 
 export const checkLeave = (session: Session, office: OfficeKey): Result.Result<Membership, MembershipError> =>

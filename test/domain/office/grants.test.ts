@@ -74,7 +74,10 @@ describe("checkJoinRights", () => {
   it("requires the role, the office and the name", () => {
     assert.isUndefined(checkJoinRights(grant({}), membership))
     assert.strictEqual(checkJoinRights(grant({ rights: ["agent"] }), membership), "'desk' may not be a Computer")
-    assert.strictEqual(checkJoinRights(grant({ offices: ["other"] }), membership), "'desk' may not join office 'team-1'")
+    assert.strictEqual(
+      checkJoinRights(grant({ offices: ["other"] }), membership),
+      "'desk' may not join office 'team-1'"
+    )
     assert.strictEqual(checkJoinRights(grant({ names: ["d"] }), membership), "'desk' may not use the name 'desk'")
   })
 

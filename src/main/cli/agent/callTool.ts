@@ -22,6 +22,8 @@ import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { defaultServerUrl } from "../flags/sharedFlags.ts"
 import { makeCallProgress } from "../output/callProgress.ts"
+import { wrapLines, wrapWords } from "../output/columns.ts"
+import { tableColumns } from "../output/screen.ts"
 import { formatColumns, formatFields } from "../output/format.ts"
 import { printLine, printProgress, printResult, printToolResult } from "../output/print.ts"
 import { serverPageUrl } from "../server/serverPage.ts"
@@ -65,6 +67,21 @@ const findTool = Effect.fnUntraced(function* (search: ToolSearch) {
   return yield* failCommand(`${missing}${hint}${didYouMean(name, names)}`)
 })
 
+/** Columns below which a table would cut most of its cells. */
+const minTableColumns = 60
+
+/** Formats the parameters of a tool, or the members of its result, as a table, or as a list on a narrow terminal. */
+const formatMembers = (title: string, rows: ReturnType<typeof describeParameters>): string => {
+  if (tableColumns() >= minTableColumns) {
+    return formatColumns([[title, "TYPE", "REQUIRED", "DEFAULT", "DESCRIPTION"], ...rows])
+  }
+  const details = rows.map(([name = "", type = "", required = "", initial = "", about = ""]) => [
+    name,
+    [type, required && "required", initial && `default ${initial}`, about].filter(Boolean).join(", ")
+  ])
+  return formatFields([[title, ""], ...details])
+}
+
 const formatTool = (
   { computer, tool }: Effect.Success<ReturnType<typeof findTool>>,
   { office, server, tokenFile }: OptionsOf<"tool">
@@ -78,16 +95,13 @@ const formatTool = (
     ...(tokenFile === undefined ? [] : ["--token-file", tokenFile])
   ]
   const example = ["a2c", "agent", ...connection, "--office", office, "call", name, ...exampleArguments(paramsSchema)]
+  const words = example.map((word) => escapeForTerminal(quoteForShell(word)))
   return [
     formatFields([["name", name], ["computer", computer], ...(title === "" ? [] : [["title", title]])]),
-    ...(description === "" ? [] : [description.trim()]),
-    parameters.length === 0
-      ? "no parameters"
-      : formatColumns([["PARAMETER", "TYPE", "REQUIRED", "DEFAULT", "DESCRIPTION"], ...parameters]),
-    ...(results.length === 0
-      ? []
-      : [formatColumns([["RESULT", "TYPE", "REQUIRED", "DEFAULT", "DESCRIPTION"], ...results])]),
-    `example:\n  ${escapeForTerminal(example.map(quoteForShell).join(" "))}`
+    ...(description === "" ? [] : [wrapLines(description.trim(), tableColumns())]),
+    parameters.length === 0 ? "no parameters" : formatMembers("PARAMETER", parameters),
+    ...(results.length === 0 ? [] : [formatMembers("RESULT", results)]),
+    `example:\n  ${wrapWords(words, { columns: tableColumns() - 2, hanging: 4, end: " \\" }).join("\n")}`
   ].join("\n\n")
 }
 

@@ -21,7 +21,7 @@ import {
 } from "../../config/configFiles.ts"
 import { failCommand } from "../../CommandFailed.ts"
 import { formatServerLocation } from "../output/format.ts"
-import { print, printJson, printLine } from "../output/print.ts"
+import { printJson, printLine, printText } from "../output/print.ts"
 import { warnOfLiteralInputs } from "../flags/secretFlags.ts"
 import type { CheckCommandOptions } from "./flags.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
@@ -139,7 +139,7 @@ export const runCheck = Effect.fnUntraced(function* ({ files, inputs: given, jso
       }
     }
     for (const { id, type, value } of inputs) yield* printLine(`input ${id}: ${type}, ${value}`)
-    for (const diagnostic of diagnostics) yield* print(formatDiagnostic(diagnostic).replaceAll("\n", "\n  "))
+    for (const diagnostic of diagnostics) yield* printText(formatDiagnostic(diagnostic).replaceAll("\n", "\n  "))
   }
   if (errors > 0) return yield* failCommand(formatQuantity(errors, "error"))
 })

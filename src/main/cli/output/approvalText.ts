@@ -2,7 +2,9 @@ import { Duration } from "effect"
 import type { ApprovalView } from "../../../domain/approvals/ApprovalView.ts"
 import { type DiffPart, diffLines, groupDiff } from "../../../domain/approvals/diffLines.ts"
 import { describeToolChange } from "../../../domain/approvals/toolChange.ts"
+import { wrapLines } from "./columns.ts"
 import { formatFields } from "./format.ts"
+import { tableColumns } from "./screen.ts"
 
 /** How long an approval stays open. */
 export const formatTimeLeft = (expiresIn: number): string =>
@@ -64,5 +66,6 @@ export const formatApproval = (approval: ApprovalView): string => {
           ]
     )
   ])
-  return `${rows}\n${input === undefined ? "" : `${formatQuestion(input)}\n`}${formatArguments(approval)}`
+  const text = `${input === undefined ? "" : `${formatQuestion(input)}\n`}${formatArguments(approval)}`
+  return `${rows}\n${wrapLines(text, tableColumns())}`
 }

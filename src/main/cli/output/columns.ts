@@ -29,6 +29,18 @@ export const wrapWords = (
 export const wrapText = (text: string, columns: number): ReadonlyArray<string> =>
   text === "" ? [] : wrapWords(text.split(" "), { columns })
 
+/** Breaks the lines of a text between words. The parts of an indented line stand further to the right than its start. */
+export const wrapLines = (text: string, columns: number): string =>
+  text
+    .split("\n")
+    .flatMap((line) => {
+      const indent = line.length - line.trimStart().length
+      const words = line.trimStart().split(" ")
+      const hanging = indent === 0 ? 0 : 2
+      return wrapWords(words, { columns: columns - indent, hanging }).map((part) => " ".repeat(indent) + part)
+    })
+    .join("\n")
+
 export const padText = (text: string, columns: number): string =>
   text + " ".repeat(Math.max(0, columns - CliOutput.displayWidth(text)))
 

@@ -33,13 +33,11 @@ export const formatColumns = (
   none = "",
   columns = tableColumns()
 ): string => {
-  if (cells.length === 0) return none
+  if (cells.length === 0) return wrapText(none, columns).join("\n")
   const rows = cells.map((row) => row.map((cell) => formatCell(textOf(cell))))
   const [maxWidth, pad] = Number.isFinite(columns) ? [columns, fitText] : [maxColumnWidth, padText]
-  const widths = rows.reduce<ReadonlyArray<number>>(
-    (sizes, row) =>
-      row.map((cell, index) => Math.max(sizes[index] ?? 0, Math.min(CliOutput.displayWidth(cell), maxWidth))),
-    []
+  const widths = Array.from({ length: Math.max(...rows.map((row) => row.length)) }, (_, index) =>
+    Math.min(maxWidth, Math.max(...rows.map((row) => CliOutput.displayWidth(row[index] ?? ""))))
   )
   const fitted = fitWidths(widths, columns)
   const paint = makePaint(process.stdout)
@@ -124,7 +122,7 @@ export const formatJson = (value: unknown): string => JSON.stringify(value, null
 /** Formats how a call is decided: the rules up to the one that decides, then the decision. Every text is escaped. */
 export const formatExplanation = ({ call, canAsk, decision, steps }: CallExplanation): string => {
   const { action, by, reason } = decision
-  return formatColumns([
+  return formatFields([
     ["tool", `${call.tool} of the MCP server ${call.server}`],
     ["caller", call.office === undefined ? call.subject : `${call.subject} in the office ${call.office}`],
     ...steps.map((step) => [

@@ -8,7 +8,8 @@ import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed } from "../../CommandFailed.ts"
 import { formatJson, formatToolResult } from "./format.ts"
 import { formatHelp } from "./help.ts"
-import { textColumns } from "./screen.ts"
+import { wrapLines } from "./columns.ts"
+import { errorColumns, tableColumns, textColumns } from "./screen.ts"
 
 /** How a command prints its result: as text, as JSON, or as text without escapes. */
 export interface OutputOptions {
@@ -22,19 +23,25 @@ export interface OutputOptions {
  */
 export const print = (text: string): Effect.Effect<void> => Console.log(escapeLinesForTerminal(text))
 
+/** Prints a text to stdout, which a terminal shows in lines that break between words. */
+export const printText = (text: string): Effect.Effect<void> => print(wrapLines(text, tableColumns()))
+
 /** Prints a message of one line to stdout. */
-export const printLine = (text: string): Effect.Effect<void> => Console.log(escapeForTerminal(text))
+export const printLine = (text: string): Effect.Effect<void> => printText(escapeForTerminal(text))
 
 /** Prints a message to stderr, escaped like the text of {@link print}. */
-export const printError = (text: string): Effect.Effect<void> => Console.error(escapeLinesForTerminal(text))
+export const printError = (text: string): Effect.Effect<void> =>
+  Console.error(wrapLines(escapeLinesForTerminal(text), errorColumns()))
 
 /** Prints the reason of a failure to stderr. Each line begins like the first, so no line looks like other output. */
-export const printFailure = (message: string): Effect.Effect<void> =>
-  Console.error(escapeLinesForTerminal(message).replaceAll(/^/gm, makePaint(process.stderr)("red", "a2c:") + " "))
+export const printFailure = (message: string): Effect.Effect<void> => {
+  const lines = wrapLines(escapeLinesForTerminal(message), errorColumns() - 5)
+  return Console.error(lines.replaceAll(/^/gm, makePaint(process.stderr)("red", "a2c:") + " "))
+}
 
 /** Prints what a command waits for to stderr, in one line. */
 export const printProgress = (message: string): Effect.Effect<void> =>
-  Console.error(`a2c: ${escapeForTerminal(message)}`)
+  Console.error(wrapLines(`a2c: ${escapeForTerminal(message)}`, errorColumns()))
 
 /** True when a command line wants JSON; its errors are then also JSON. */
 export const wantsJson = (args: ReadonlyArray<string>): boolean =>
@@ -45,7 +52,9 @@ export const reportFailure = (
   { code = "failed", message, reason }: Pick<CommandFailed, "code" | "message" | "reason">,
   json: boolean
 ): Effect.Effect<void> =>
-  json ? printError(JSON.stringify({ error: { code, message, ...definedOnly({ reason }) } })) : printFailure(message)
+  json
+    ? Console.error(escapeForTerminal(JSON.stringify({ error: { code, message, ...definedOnly({ reason }) } })))
+    : printFailure(message)
 
 /** Prints what is wrong with a command line to stderr, and where its help is. */
 export const reportUsageErrors = (

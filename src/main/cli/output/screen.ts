@@ -8,9 +8,15 @@ export const textColumns = (): number => {
   return Math.max(minColumns, Math.min(columns, maxTextColumns))
 }
 
-/** The columns for tables on stdout: those of its terminal. Programs that read a pipe need whole cells. */
-export const tableColumns = (): number =>
-  process.stdout.isTTY ? Math.max(minColumns, process.stdout.columns || 80) : Number.POSITIVE_INFINITY
+/** The columns of a terminal. Programs that read a pipe need whole lines. */
+const columnsOf = ({ columns, isTTY }: NodeJS.WriteStream): number =>
+  isTTY ? Math.max(minColumns, columns || 80) : Number.POSITIVE_INFINITY
+
+/** The columns for tables on stdout. */
+export const tableColumns = (): number => columnsOf(process.stdout)
+
+/** The columns for messages on stderr. */
+export const errorColumns = (): number => columnsOf(process.stderr)
 
 /** A terminal where text is drawn again; `undefined` where it cannot be. */
 const redrawnTerminal = (stream: NodeJS.WriteStream) =>

@@ -3,7 +3,9 @@ import type { LineReader } from "../../../adapters/terminal/LineReader.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { type CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { awaitServersStarted } from "../awaitServersStarted.ts"
+import { wrapLines } from "../output/columns.ts"
 import { print, printError } from "../output/print.ts"
+import { errorColumns } from "../output/screen.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
 import type { PromptUser, ReplServices } from "./ReplCommand.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
@@ -21,7 +23,7 @@ const explainFailure = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string
 const makeLineRunner = (output: Output, interruption: Effect.Effect<void>, promptUser: PromptUser) => {
   const count = { all: 0, failed: 0 }
   /** Indents all lines but the first: they may quote foreign text, and look like nothing else then. */
-  const printError = (message: string) => output.printError(message.replaceAll("\n", "\n  "))
+  const printError = (message: string) => output.printError(wrapLines(message.replaceAll("\n", "\n  "), errorColumns()))
 
   /** Runs a line; succeeds with true when it ends the shell. */
   const run = Effect.fnUntraced(function* (line: string): Effect.fn.Return<boolean, never, ReplServices> {

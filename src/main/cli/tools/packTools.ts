@@ -8,8 +8,8 @@ import { type CallToolOptions, defaultFolder, type ListToolsOptions, type PackRu
 import { asObject, stringOrEmpty } from "../../../domain/json.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { makeCallProgress } from "../output/callProgress.ts"
-import { formatColumns, truncateLine } from "../output/format.ts"
-import { print, printError, printFailure, printJson, printToolResult } from "../output/print.ts"
+import { type Cell, formatColumns, truncateLine } from "../output/format.ts"
+import { printError, printFailure, printJson, printTable, printToolResult } from "../output/print.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { readArguments, toParams } from "../arguments/argumentSource.ts"
@@ -59,10 +59,11 @@ const packProblems = ({ name, status }: PackView): ReadonlyArray<string> => {
   return status._tag === "Ready" ? status.warnings.map((warning) => `${name}: ${warning}`) : []
 }
 
-const packRows = ({ description, name, status }: PackView): ReadonlyArray<ReadonlyArray<string>> => {
+const packRows = ({ description, name, status }: PackView): ReadonlyArray<ReadonlyArray<Cell>> => {
   if (status._tag !== "Ready") {
     const reason = status._tag === "Failed" ? truncateLine(status.reason) : ""
-    return [[name, "-", status._tag.toLowerCase(), reason || truncateLine(description)]]
+    const state = { text: status._tag.toLowerCase(), colour: reason === "" ? "yellow" : "red" } as const
+    return [[name, "-", state, reason || truncateLine(description)]]
   }
   return status.tools.map((tool) => {
     const route = status.routes.find((one) => one.tool === tool["name"])
@@ -84,7 +85,7 @@ export const listPackTools = Effect.fnUntraced(function* (options: ListToolsOpti
   )
   if (options.json) yield* printJson(packs)
   else if (packs.length === 0) yield* printError(`no packs in ${folders.join(", ")}`)
-  else yield* print(formatColumns([["PACK", "TOOL", "ENDPOINT", ""], ...packs.flatMap(packRows)]))
+  else yield* printTable(formatColumns([["PACK", "TOOL", "ENDPOINT", ""], ...packs.flatMap(packRows)]))
   // The JSON has the problems of each pack.
   if (!options.json) for (const line of packs.flatMap(packProblems)) yield* printFailure(line)
   const broken = packs.filter(({ status }) => status._tag === "Failed").length
