@@ -33,7 +33,7 @@ describe("a2c --completions", () => {
     )
   }
 
-  it.live("completes names in bash, whatever characters they have, by the words before them", () =>
+  it.live("completes names with any characters in bash, by the words before them", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile("a2c.bash", yield* scriptOf("bash"))
       const lines = [

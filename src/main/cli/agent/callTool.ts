@@ -17,7 +17,7 @@ import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
 import { appUriOf } from "../../../domain/tools/appTools.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
-import { readArguments, toParams } from "../arguments/argumentSource.ts"
+import { readArguments, toCallParams } from "../arguments/argumentSource.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { defaultServerUrl } from "../flags/sharedFlags.ts"
@@ -75,7 +75,7 @@ const formatMembers = (title: string, rows: ReturnType<typeof describeParameters
   if (tableColumns() >= minTableColumns) {
     return formatColumns([[title, "TYPE", "REQUIRED", "DEFAULT", "DESCRIPTION"], ...rows])
   }
-  const details = rows.map(([name = "", type = "", required = "", initial = "", about = ""]) => [
+  const details = rows.map(([name, type, required, initial, about]) => [
     name,
     [type, required && "required", initial && `default ${initial}`, about].filter(Boolean).join(", ")
   ])
@@ -171,7 +171,7 @@ const prepareCall = Effect.fnUntraced(function* (
   if (arguments_._tag === "Whole") return { computer: wanted, params: arguments_.params }
   const search = { tool: name, computer: wanted, timeout: Duration.seconds(seconds), awaitsServers: true }
   const { computer, tool } = yield* findTool({ ...search, onStatus })
-  const params = yield* toParams(arguments_, { schema: tool.paramsSchema, subject: `The tool '${name}'` })
+  const params = yield* toCallParams(arguments_, { schema: tool.paramsSchema, subject: `The tool '${name}'` })
   const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
   const errors = yield* check(tool.paramsSchema, params)
   if (errors.length === 0) return { computer, params }

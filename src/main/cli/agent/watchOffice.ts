@@ -7,7 +7,7 @@ import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
 import { asObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
-import { describeFailure, describeStatus } from "../../../domain/page/calls/callPhase.ts"
+import { describeStatus } from "../../../domain/page/calls/callPhase.ts"
 import { formatDuration } from "../../../domain/text/format.ts"
 import { untilMembershipEnds } from "../../CommandFailed.ts"
 import { HasOwnConnection, shareWithCommands } from "../office/officeShare.ts"
@@ -78,6 +78,12 @@ const describeServers = (computer: string, before: ComputerView, after: Computer
 
 type OnChange = (change: Change) => Effect.Effect<unknown>
 
+const failures: { readonly [outcome: string]: string } = {
+  connection: "the connection was lost",
+  timeout: "timeout",
+  tool_error: "the tool returned an error"
+}
+
 /** The outcome of a call by its reply. */
 const outcomeOf = (exit: Exit.Exit<unknown, unknown>): string => {
   if (Exit.isFailure(exit)) return Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "connection"
@@ -107,7 +113,9 @@ const reportCalls = ({ statuses, ...agent }: AgentShape, report: OnChange): Agen
       return yield* Effect.onExit(statuses.listen({ ...call, onStatus: onOwnStatus }, running), (exit) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const outcome = outcomeOf(exit)
-          const end = ["ok", "cancelled"].includes(outcome) ? outcome : `failed: ${describeFailure(outcome)}`
+          const end = ["ok", "cancelled"].includes(outcome)
+            ? outcome
+            : `failed: ${failures[outcome] ?? `error ${outcome}`}`
           const text = `${end}, after ${formatDuration(now - start)}`
           return reportStep(outcome === "ok" ? "green" : "red", text, "CallEnded", { outcome, millis: now - start })
         })

@@ -65,7 +65,7 @@ const parseWhole = (text: string, source: string): Effect.Effect<JsonObject, Com
 }
 
 /** Reads the value of `--args`: JSON, `@FILE`, or `-` for stdin. Without a value there are no arguments. */
-export const readWholeArguments = (value: string | undefined): Effect.Effect<JsonObject, CommandFailed> => {
+const readWholeArguments = (value: string | undefined): Effect.Effect<JsonObject, CommandFailed> => {
   if (value === undefined) return Effect.succeed({})
   if (value === "-") return Effect.flatMap(readStdin, (text) => parseWhole(text, "stdin"))
   if (!value.startsWith("@")) return parseWhole(value, "--args")
@@ -148,14 +148,14 @@ interface ToolSchema {
 }
 
 /** Converts arguments by key as {@link convertArguments}; those that are given as a whole stay as they are. */
-export const toParams = (read: GivenArguments, { schema, subject }: ToolSchema) =>
+export const toCallParams = (read: GivenArguments, { schema, subject }: ToolSchema) =>
   read._tag === "Whole"
     ? Effect.succeed(read.params)
     : requireSuccess(convertArguments(schema, read.given), (reason) => `${subject} ${reason}`)
 
 /** Reads arguments as words, converted by a schema. */
 export const readParams = (words: ReadonlyArray<string>, tool: ToolSchema) =>
-  Effect.flatMap(readArguments(words, undefined), (read) => toParams(read, tool))
+  Effect.flatMap(readArguments(words, undefined), (read) => toCallParams(read, tool))
 
 /** Reads the arguments of a prompt, which MCP has as texts. */
 export const readTexts = (words: ReadonlyArray<string>) =>

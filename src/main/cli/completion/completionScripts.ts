@@ -1,5 +1,6 @@
-import { Console, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { CliConfig, Completions, GlobalFlag } from "effect/cli"
+import { print } from "../output/print.ts"
 
 /** What `a2c __complete` prints the names of. */
 export type NameSource = "tools" | "computers" | "offices" | "hosts"
@@ -72,7 +73,7 @@ const printScript: typeof GlobalFlag.Completions = GlobalFlag.Action({
     const { helper, replace } = scripts[shell.value]
     const script = Completions.generate(command.name, shell.value, markNames(Completions.fromCommand(command)))
     // The first line of zsh's script says what it completes.
-    return Console.log(script.replace("\n", `\n${helper}\n`).replace(...replace))
+    return print(script.replace("\n", `\n${helper}\n`).replace(...replace))
   }
 })
 

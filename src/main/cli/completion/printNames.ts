@@ -1,9 +1,10 @@
-import { ConfigProvider, Console, Effect, References } from "effect"
+import { ConfigProvider, Effect, References } from "effect"
 import { Command } from "effect/cli"
 import { asObject, objectsIn, parseJson, stringOrEmpty } from "../../../domain/json.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { hostNames } from "../agent/printHostConfig.ts"
 import { MayJoin } from "../agent/queries.ts"
+import { captureOutput, printLine } from "../output/print.ts"
 import { rootCommand } from "../root.ts"
 import type { NameSource } from "./completionScripts.ts"
 
@@ -18,17 +19,13 @@ const flagsIn = (words: ReadonlyArray<string>, ...names: ReadonlyArray<string>):
   })
 
 /** Runs a command for its JSON; `undefined` when it fails. */
-const readJson = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
-  let printed = ""
-  const console = { ...globalThis.console, error: () => undefined, log: (text: string) => void (printed += text) }
-  return yield* Command.runWith(rootCommand, { version: "" })(args).pipe(
-    Effect.provideService(Console.Console, console),
+const readJson = (args: ReadonlyArray<string>) =>
+  captureOutput(Command.runWith(rootCommand, { version: "" })(args)).pipe(
     Effect.provideService(References.MinimumLogLevel, "None"),
-    Effect.map(() => parseJson(printed)),
+    Effect.map(parseJson),
     Effect.timeout(timeout),
     Effect.orElseSucceed(() => undefined)
   )
-})
 
 /** Asks an office through the connection of another command, or joins it where that takes no credentials. */
 const readFromOffice = (words: ReadonlyArray<string>, ...query: ReadonlyArray<string>) => {
@@ -69,6 +66,6 @@ export const printNames = Effect.fnUntraced(function* ([source = "", , ...words]
   const read = Object.entries(sources).find(([name]) => name === source)?.[1] ?? (() => Effect.succeed([]))
   const names = yield* Effect.orElseSucceed(read(words.slice(0, -1)), () => [])
   for (const name of new Set(names.map(stringOrEmpty))) {
-    if (name !== "" && escapeForTerminal(name) === name) yield* Console.log(name)
+    if (name !== "" && escapeForTerminal(name) === name) yield* printLine(name)
   }
 })

@@ -12,7 +12,7 @@ import type { ComputerCommandOptions, ExplainCommandOptions } from "./flags.ts"
 import { awaitServersStarted } from "../awaitServersStarted.ts"
 import { withComputer } from "./withComputer.ts"
 import { isOffered } from "../../../application/computer/servers/ServersSnapshot.ts"
-import { readArguments, toParams } from "../arguments/argumentSource.ts"
+import { readArguments, toCallParams } from "../arguments/argumentSource.ts"
 import { formatExplanation } from "../output/format.ts"
 import { print, printJson } from "../output/print.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
@@ -68,7 +68,7 @@ export const runExplain = Effect.fnUntraced(function* (options: ExplainCommandOp
     yield* awaitServersStarted
     const { catalogue, explain: explainCall, servers } = yield* Computer
     const { paramsSchema: schema = {} } = (yield* catalogue).entries.get(tool)?.tool ?? {}
-    const params = yield* toParams(given, { schema, subject: `The tool '${tool}'` })
+    const params = yield* toCallParams(given, { schema, subject: `The tool '${tool}'` })
     const explanation = yield* explainCall({
       tool,
       params,

@@ -1,5 +1,5 @@
 import { CliOutput } from "effect/cli"
-import { type Colour, makePaint } from "../../../adapters/log/colours.ts"
+import type { Colour } from "../../../adapters/log/colours.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { type JsonObject, objectsIn, stringOrEmpty } from "../../../domain/json.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
@@ -8,7 +8,7 @@ import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 import { formatOutcome } from "../../../domain/policy/Rule.ts"
 import { messagesIn, type PromptMessage } from "../../../domain/page/prompts.ts"
 import { fitText, fitWidths, padText, wrapText } from "./columns.ts"
-import { tableColumns } from "./screen.ts"
+import { paintForOutput, tableColumns } from "./screen.ts"
 
 /** In characters; a cell quotes the start of a longer text. */
 const maxCellLength = 1000
@@ -40,7 +40,7 @@ export const formatColumns = (
     Math.min(maxWidth, Math.max(...rows.map((row) => CliOutput.displayWidth(row[index] ?? ""))))
   )
   const fitted = fitWidths(widths, columns)
-  const paint = makePaint(process.stdout)
+  const paint = paintForOutput()
   return rows
     .map((row, line) =>
       row
@@ -62,7 +62,7 @@ const minValueColumns = 20
 
 /** Formats names and values, escaped. The words of a value stay to the right of the names, or below on a narrow terminal. */
 export const formatFields = (fields: ReadonlyArray<ReadonlyArray<Cell>>, columns = tableColumns()): string => {
-  const paint = makePaint(process.stdout)
+  const paint = paintForOutput()
   const nameWidth = Math.max(...fields.map(([name = ""]) => CliOutput.displayWidth(textOf(name)))) + 2
   const isNarrow = columns - nameWidth < minValueColumns
   const margin = isNarrow ? 4 : nameWidth

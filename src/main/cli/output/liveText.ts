@@ -7,7 +7,7 @@ const hideCursor = "\u001b[?25l"
 const showCursor = "\u001b[?25h"
 
 /** Cuts a text to rows, the last of which says how many lines are not shown. */
-export const cutLines = (text: string, rows: number): string => {
+const cutLines = (text: string, rows: number): string => {
   const lines = text.split("\n")
   return lines.length <= rows
     ? text
@@ -36,11 +36,11 @@ export const showLive = Effect.fnUntraced(function* <E, R>(texts: Stream.Stream<
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       terminal.write(hideCursor)
-      process.stdout.on("resize", onResize)
+      return terminal.onResize(onResize)
     }),
-    () =>
+    (stop) =>
       Effect.sync(() => {
-        process.stdout.off("resize", onResize)
+        stop()
         statusLine.keep()
         terminal.write(showCursor)
       })

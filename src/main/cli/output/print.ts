@@ -104,6 +104,15 @@ export const clearingStatusLine = <A, E, R>(effect: Effect.Effect<A, E, R>): Eff
     return text
   })
 
+/** Runs an effect, and gives what it would print to stdout. */
+export const captureOutput = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<string, E, R> =>
+  Effect.flatMap(Console.Console, (console) => {
+    let printed = ""
+    const log = (text: unknown) => void (printed += `${String(text)}\n`)
+    const silent = { ...console, error: () => undefined, log }
+    return Effect.map(Effect.provideService(effect, Console.Console, silent), () => printed)
+  })
+
 /** Formats help for the width and the colours of stdout. */
 export const helpLayer = CliOutput.layer({
   ...CliOutput.defaultFormatter(),

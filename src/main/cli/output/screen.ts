@@ -1,3 +1,5 @@
+import { makePaint } from "../../../adapters/log/colours.ts"
+
 /** A line that is wider is harder to read, also on a wide terminal. */
 const maxTextColumns = 120
 const minColumns = 20
@@ -31,5 +33,17 @@ export const statusTerminal = () => redrawnTerminal(process.stderr)
 export const tableTerminal = () => {
   const { stdout } = process
   const terminal = redrawnTerminal(stdout)
-  return terminal && { ...terminal, rows: () => stdout.rows || 24 }
+  return (
+    terminal && {
+      ...terminal,
+      rows: () => stdout.rows || 24,
+      onResize: (listener: () => void) => {
+        stdout.on("resize", listener)
+        return () => void stdout.off("resize", listener)
+      }
+    }
+  )
 }
+
+/** Makes the function that colours texts for stdout. */
+export const paintForOutput = () => makePaint(process.stdout)

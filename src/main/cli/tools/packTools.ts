@@ -12,7 +12,7 @@ import { type Cell, formatColumns, truncateLine } from "../output/format.ts"
 import { printError, printFailure, printJson, printTable, printToolResult } from "../output/print.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
-import { readArguments, toParams } from "../arguments/argumentSource.ts"
+import { readArguments, toCallParams } from "../arguments/argumentSource.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
 
 /** The folder of extensions that the seed searches beside the folder of packs. */
@@ -110,7 +110,7 @@ export const callPackTool = Effect.fnUntraced(function* (options: CallToolOption
       const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
       return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\n"))
     }
-    const params = yield* toParams(given, { schema: asObject(found["inputSchema"]), subject: `The tool '${tool}'` })
+    const params = yield* toCallParams(given, { schema: asObject(found["inputSchema"]), subject: `The tool '${tool}'` })
     const { onProgress } = yield* makeCallProgress
     return yield* Effect.mapError(
       session.callTool(tool, params, {

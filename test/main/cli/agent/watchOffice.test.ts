@@ -77,8 +77,8 @@ describe("a2c agent watch", () => {
       assert.match(await prints("desk: echo ok"), /, after \S+ m?s$/)
       await run("call", "fail")
       await prints("desk: fail failed: the tool returned an error, after ")
-      await run("call", "echo", "--computer", "nobody", "{}")
-      await prints("nobody: echo failed: error 404, after ")
+      await run("call", "echo", "--computer", "absent", "{}")
+      await prints("absent: echo failed: error 404, after ")
     }))
 
   it("prints objects with their times as JSON", () =>
