@@ -277,7 +277,10 @@ describe("gateway that cannot start", () => {
   it.live("reports a port in use", () =>
     Effect.gen(function* () {
       const { port } = yield* gateway("--tcp", "0")
-      yield* assertRejected(["--tcp", String(port)], `Cannot listen on 127.0.0.1:${port}: the address is in use`)
+      yield* assertRejected(
+        ["--tcp", String(port)],
+        `Cannot listen on 127.0.0.1:${port}: the address is in use; choose another by --tcp or A2C_DEVICES_TCP, or 0 for a free one`
+      )
     })
   )
 })
