@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Fiber, identity, Layer, type Scope } from "effect"
+import { Context, Duration, Effect, Fiber, Layer, type Scope } from "effect"
 import { Agent, type AgentShape } from "../../../application/agent/Agent.ts"
 import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
@@ -67,7 +67,7 @@ export const runAsSharingAgent = <E extends CommandError>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
   options: flags.AgentSharedOptions,
   retryInitialConnect: boolean,
-  toShared: (agent: AgentShape) => AgentShape = identity
+  toShared: (agent: AgentShape) => AgentShape = (agent) => agent
 ) => {
   // In the background: the action must not miss events that follow the join.
   const sharing = Effect.forkScoped(Effect.updateService(shareWithCommands(options), Agent, toShared))
