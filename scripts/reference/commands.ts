@@ -1,6 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Layer, Option } from "effect"
 import { CliOutput, Command, type HelpDoc } from "effect/cli"
+import { cliConfigLayer } from "../../src/main/cli/completion/completionScripts.ts"
 import { envVariableOf } from "../../src/main/cli/flags/setting.ts"
 import { rootCommand } from "../../src/main/cli/root.ts"
 import { code, codes, page, plain, table } from "./markdown.ts"
@@ -37,7 +38,7 @@ const readHelp = Effect.fnUntraced(function* (path: ReadonlyArray<string>) {
   }
   yield* Command.runWith(rootCommand, { version: "0" })([...path, "--help"]).pipe(
     Effect.provideService(Console.Console, { ...globalThis.console, log: () => undefined }),
-    Effect.provide(Layer.merge(NodeServices.layer, CliOutput.layer({ ...formatter, formatHelpDoc })))
+    Effect.provide(Layer.mergeAll(NodeServices.layer, cliConfigLayer, CliOutput.layer({ ...formatter, formatHelpDoc })))
   )
   return docs.map((doc): CommandDoc => ({ path: ["a2c", ...path].join(" "), doc }))
 })

@@ -128,10 +128,10 @@ describe("a2c server observability", () => {
       assert.strictEqual(status.code, 0)
       for (const line of [
         /^state +ready$/m,
-        /^members +0 agents, 1 computer$/m,
+        /^members +no Agent, 1 Computer$/m,
         /^outcomes +.*tool_error 1/m,
         /^latency +p50 [\d.]+ m?s, p90/m,
-        /^team +0\.2 +0 agents +1 computer$/m
+        /^team +0\.2 +no Agent +1 Computer$/m
       ]) {
         assert.match(status.stdout, line)
       }

@@ -77,7 +77,10 @@ const printScript: typeof GlobalFlag.Completions = GlobalFlag.Action({
   }
 })
 
-/** The flags of every command, with completions of names. */
+/**
+ * The flags of every command, with completions of names. Effect's wizard asks about each optional flag; without it the errors of a
+ * command name all that it needs at once.
+ */
 export const cliConfigLayer = CliConfig.layer({
-  builtIns: GlobalFlag.BuiltIns.map((flag) => (flag === GlobalFlag.Completions ? printScript : flag))
+  builtIns: [GlobalFlag.Help, GlobalFlag.Version, printScript, GlobalFlag.LogLevel]
 })

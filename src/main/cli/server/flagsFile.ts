@@ -121,7 +121,7 @@ export const expandServerConfig = Effect.fnUntraced(function* (args: ReadonlyArr
   const at = commandIndex(args)
   const rest = args.slice(at + 1)
   if (args[at] !== "server" || isSubcommand(rest)) return args
-  if (args.some((word) => ["--help", "-h", "--version", "--wizard"].includes(word))) return args
+  if (args.some((word) => ["--help", "-h", "--version"].includes(word))) return args
   const isGiven = hasFlag(rest, configFlagName)
   const fromVariable = Option.getOrUndefined(yield* readVariable(configVariable))
   const file = isGiven ? valueOfFlag(rest, configFlagName) : fromVariable
