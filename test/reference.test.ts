@@ -8,6 +8,7 @@ import { Command } from "effect/cli"
 import { generateReference, referenceFolder } from "../scripts/reference/generate.ts"
 import { metricDefinitions, metricPrefix } from "../src/application/server/observability/ServerMetrics.ts"
 import { errorCodes } from "../src/domain/model/ProtocolError.ts"
+import { cliConfigLayer } from "../src/main/cli/completion/completionScripts.ts"
 import { rootCommand } from "../src/main/cli/root.ts"
 
 const read = (name: string): string => readFileSync(join(referenceFolder, name), "utf8")
@@ -62,7 +63,7 @@ const helpOf = Effect.fnUntraced(function* (path: ReadonlyArray<string>) {
   const write = (...words: ReadonlyArray<unknown>) => void lines.push(words.join(" "))
   yield* Command.runWith(rootCommand, { version: "0" })([...path, "--help"]).pipe(
     Effect.provideService(Console.Console, { ...globalThis.console, log: write, error: write }),
-    Effect.provide(NodeServices.layer)
+    Effect.provide([NodeServices.layer, cliConfigLayer])
   )
   return stripVTControlCharacters(lines.join("\n"))
 })

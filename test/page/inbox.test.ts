@@ -438,7 +438,11 @@ describePages("office page", () => {
     it.each([
       ["another approver", { status: decision(true), decision: decision(true) }, "allowed by operator:bob"],
       ["a denial", { ...ended, outcome: "4005", decision: decision(false) }, "denied by operator:bob"],
-      ["its timeout", { ...ended, outcome: "4005" }, "the call ended without a decision: error 4005"],
+      [
+        "its timeout",
+        { ...ended, outcome: "4005" },
+        "the call ended without a decision: the call did not run: it was not approved"
+      ],
       ["a cancelled call", { ...ended, outcome: "cancelled" }, "the call was cancelled before a decision"],
       ["another status", {}, "the call does not wait for this approval any more"]
     ])("by %s is stated in its card", async (_name, changes, text) => {

@@ -121,7 +121,7 @@ describePages("office page", () => {
 
     it("names the command that starts an Agent for an office without one", async () => {
       const { page, server } = await open(members, withSnapshot({ members: [makeMember()] }))
-      await page.getByText(`a2c agent ${server.connectionFlags} --office team tools`).first().waitFor()
+      await page.getByText(`a2c agent ${server.connectionFlags} --office team watch`).waitFor()
     })
 
     it("names the command that starts a Computer for an empty office", async () => {

@@ -10,6 +10,7 @@ import {
   unavailable
 } from "../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
+import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import { phaseOf } from "../../domain/page/calls/callPhase.ts"
 import type { OfficeAddress, PageCall, PageEvent, PageMember } from "../../domain/page/PageEvent.ts"
 import type { DocumentUnreadable } from "../ports/files/DocumentReader.ts"
@@ -136,7 +137,8 @@ const outcomeOf = (exit: Exit.Exit<ToolResult, AgentError | AmbiguousTool | Unkn
   const { isError, meta = {} } = exit.value
   if (meta["a2c_cancelled"] === true) return "cancelled"
   if (meta["a2c_timeout"] === true) return "timeout"
-  return isError ? "tool_error" : "ok"
+  if (!isError) return "ok"
+  return String(errorCodeOf(exit.value) ?? "tool_error")
 }
 
 /** Makes the function that calls tools, and shows the calls; `shown` is what they have in common. */

@@ -42,7 +42,7 @@ describePages("office page of a live Server", () => {
       await page.getByRole("textbox", { name: "Arguments as JSON" }).fill("{}")
       await page.locator("form").getByText("Required", { exact: true }).waitFor({ state: "detached" })
       await page.getByRole("button", { name: "Run" }).click()
-      await page.getByText("The tool returned an error").waitFor()
+      await page.getByText("The call failed").waitFor()
       await page.locator("form").getByText("Required", { exact: true }).waitFor()
     })
 

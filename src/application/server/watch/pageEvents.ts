@@ -89,7 +89,7 @@ const parseReply = ({ outcome }: Pick<CompletedCall, "outcome">): void => {
   void outcome.head
 }
 
-/** The outcome of a call. Unlike {@link callOutcome} it tells cancelled calls and timeouts from failed tools. */
+/** The outcome of a call. Unlike {@link callOutcome} it tells calls that did not run, were cancelled or timed out from failed tools. */
 const pageOutcome = (call: Pick<CompletedCall, "outcome">): string => {
   const outcome = callOutcome(call)
   const { outcome: reply } = call
@@ -97,9 +97,14 @@ const pageOutcome = (call: Pick<CompletedCall, "outcome">): string => {
   if ("_tag" in reply || !reply.isHeadParsed) return outcome
   const { _meta, meta } = asObject(Result.getOrElse(reply.head, () => undefined))
   if (_meta === undefined && meta === undefined) return outcome
-  const { a2c_cancelled: isCancelled, a2c_timeout: isTimeout } = { ...asObject(_meta), ...asObject(meta) }
+  const {
+    a2c_cancelled: isCancelled,
+    a2c_timeout: isTimeout,
+    error_code: code
+  } = { ...asObject(_meta), ...asObject(meta) }
   if (isCancelled === true) return "cancelled"
-  return isTimeout === true ? "timeout" : outcome
+  if (isTimeout === true) return "timeout"
+  return outcome === "tool_error" && typeof code === "number" ? String(code) : outcome
 }
 
 /** Ended calls in a snapshot, the latest ones that a stream has shown. */

@@ -7,6 +7,16 @@ import { quoteForShell } from "../../text/quoteForShell.ts"
 export const callPhases = ["waiting", "consent", "running", "done", "failed", "denied", "cancelled"] as const
 export type CallPhase = (typeof callPhases)[number]
 
+/** Why a call failed, by its outcome; the numbers are codes of the protocol, whose module the page does not load. */
+const failures: { readonly [outcome: string]: string } = {
+  cancelled: "the call was cancelled",
+  tool_error: "the tool returned an error",
+  4001: "the call did not run: the Computer does not have this tool",
+  4002: "the call did not run: the tool is disabled",
+  4003: "the Computer could not run the call",
+  4005: "the call did not run: it was not approved"
+}
+
 /** True for a call of a tool. The other requests, such as for the list of tools, are housekeeping of the members. */
 export const isToolCall = ({ tool }: Pick<PageCall, "tool">): boolean => tool !== undefined
 
@@ -20,7 +30,7 @@ export const phaseOf = ({
   if (endedAt !== undefined || outcome !== undefined) {
     if (outcome === "ok") return "done"
     if (outcome === "cancelled") return "cancelled"
-    return decision?.isAllowed === false ? "denied" : "failed"
+    return decision?.isAllowed === false || outcome === "4005" ? "denied" : "failed"
   }
   if (status?._tag === "WaitingForConsent") return "consent"
   return status?._tag === "WaitingForServers" ? "waiting" : "running"
@@ -54,22 +64,10 @@ export const describeStatus = (status: PageCall["status"]): string => {
 /** States who denied a call, or why it failed; empty for other calls. `subject` is the operator of the page. */
 export const describeFailure = (call: PageCall, subject = ""): string => {
   const { decision, outcome } = call
-  if (phaseOf(call) === "denied" && decision !== undefined) {
+  if (decision?.isAllowed === false)
     return `${decision.by === `operator:${subject}` ? "you" : decision.by} denied this call`
-  }
-  switch (outcome) {
-    case undefined:
-    case "ok":
-      return ""
-    case "cancelled":
-      return "the call was cancelled"
-    case "tool_error":
-      return "the tool returned an error"
-    case "timeout":
-      return "timeout"
-    default:
-      return `error ${outcome}`
-  }
+  if (outcome === undefined || outcome === "ok") return ""
+  return failures[outcome] ?? (/^\d/.test(outcome) ? `error ${outcome}` : outcome)
 }
 
 /** A flag with its value in one word where the value looks like a flag. */

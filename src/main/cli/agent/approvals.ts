@@ -72,7 +72,12 @@ const decide = Effect.fnUntraced(function* (
 export const manageApprovals = Effect.fnUntraced(function* (options: flags.OptionsOf<"approvals">) {
   const { action, id = "", words } = options
   if (action === "list") {
-    return yield* printList(options, openApprovals, rowOf, "no call of this Agent waits for an approval")
+    return yield* printList(
+      options,
+      openApprovals,
+      rowOf,
+      "no call of this Agent waits for an approval that it may decide (a2c computer --approvers agent)"
+    )
   }
   if (id === "") return yield* failCommand(`approvals ${action} needs the ID of an approval`)
   const approval = yield* findOpen(options, id)

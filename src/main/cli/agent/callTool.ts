@@ -64,7 +64,8 @@ const findTool = Effect.fnUntraced(function* (search: ToolSearch) {
     computer === undefined
       ? `No Computer of this office has a tool ${JSON.stringify(name)}`
       : `The Computer '${computer}' has no tool '${name}'`
-  return yield* failCommand(`${missing}${hint}${didYouMean(name, names)}`)
+  // A similar name is the likelier reason.
+  return yield* failCommand(`${missing}${didYouMean(name, names) || hint}`)
 })
 
 /** Columns below which a table would cut most of its cells. */

@@ -20,12 +20,16 @@ const isRepeated = (structured: unknown, blocks: ReadonlyArray<JsonObject>): boo
 
 /** The result of a tool: its blocks, and the whole as JSON on demand. */
 export const CallResult = ({ result }: { readonly result: JsonObject }) => {
-  const { content, isError, structuredContent } = result
+  const { content, isError, meta, structuredContent } = result
   const blocks = objectsIn(content)
   return (
     <div class="call-result">
       <p role="status" class={isError === true ? "error" : "good"}>
-        {isError === true ? "The tool returned an error" : "The tool succeeded"}
+        {isError !== true
+          ? "The tool succeeded"
+          : asObject(meta)["error_code"] === undefined
+            ? "The tool returned an error"
+            : "The call failed"}
       </p>
       {blocks.slice(0, maxBlocks).map((block, index) => (
         <ContentBlockView key={index} block={block} />

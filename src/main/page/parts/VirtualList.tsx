@@ -146,14 +146,22 @@ interface ListWithDetailsProps<A> extends VirtualListProps<A> {
 }
 
 /** A list, and beside it the details of the chosen item. */
-export const ListWithDetails = <A,>({ details, detailsLabel, hint, ...list }: ListWithDetailsProps<A>) => (
-  <div class="columns">
-    <VirtualList {...list} />
-    <section class="card" aria-label={detailsLabel}>
-      {details ?? <p class="note">{hint}</p>}
-    </section>
-  </div>
-)
+export const ListWithDetails = <A,>({ details, detailsLabel, hint, ...list }: ListWithDetailsProps<A>) => {
+  const element = useRef<HTMLElement>(null)
+  const select = (item: A): void => {
+    list.onSelect(item)
+    // A narrow page shows the details below the list.
+    if (matchMedia("(max-width: 60rem)").matches) requestAnimationFrame(() => element.current?.scrollIntoView())
+  }
+  return (
+    <div class="columns">
+      <VirtualList {...list} onSelect={select} />
+      <section ref={element} class="card" aria-label={detailsLabel}>
+        {details ?? <p class="note">{hint}</p>}
+      </section>
+    </div>
+  )
+}
 
 interface OfferRowProps {
   readonly of: { readonly name: string; readonly description: string }

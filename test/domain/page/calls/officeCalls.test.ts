@@ -59,7 +59,8 @@ describe("describeFailure", () => {
     ["tool_error", "the tool returned an error"],
     ["timeout", "timeout"],
     ["cancelled", "the call was cancelled"],
-    ["4005", "error 4005"]
+    ["4005", "the call did not run: it was not approved"],
+    ["4103", "error 4103"]
   ])("states the outcome %s in words", (outcome, words) => {
     assert.strictEqual(describeFailure(makeCall({ outcome })), words)
   })

@@ -150,7 +150,10 @@ describe("a2c agent approvals", () => {
         assert.include((await run("approvals", "show", short)).stdout, '"text": "hello"')
         assert.strictEqual((await run("approvals", "allow", short)).stdout, "write: allowed by agent a2c-agent\n")
         assert.include((await run("task", task)).stdout, "written")
-        assert.strictEqual((await run("approvals")).stdout, "no call of this Agent waits for an approval\n")
+        assert.strictEqual(
+          (await run("approvals")).stdout,
+          "no call of this Agent waits for an approval that it may decide (a2c computer --approvers agent)\n"
+        )
         assert.include(messageOf((await run("approvals", "allow", short)).failure), `with the id '${short}'`)
       },
       { ...waiting, approve: [] }

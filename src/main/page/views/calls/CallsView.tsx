@@ -191,7 +191,7 @@ const AsCommand = ({ call, params }: Pick<CallAppProps, "call" | "params">) => {
       <p>
         <CopyButton label="Copy the command" text={command} />
         {params === undefined && (
-          <span class="note"> The arguments are missing: the Server does not capture them by default.</span>
+          <span class="note"> The arguments are missing: only a2c server --page-bodies captures them.</span>
         )}
       </p>
     </>

@@ -168,7 +168,7 @@ export const QuestionForm = ({ draft, error, input, onDraft, ...answering }: Que
   return (
     <form
       ref={box}
-      class="answers"
+      class="answers question"
       autocomplete="off"
       noValidate
       onSubmit={(event: TargetedSubmitEvent<HTMLFormElement>) => event.preventDefault()}

@@ -97,7 +97,7 @@ const ApprovalFacts = ({ entry: { approval, call }, view }: ApprovalFactsProps) 
       ["Computer", <Name of={call.computer} />],
       ["MCP server", <Name of={approval.server} />],
       ["Called at", formatClock(call.startedAt)],
-      ["Asked by", view && <Name of={view.askedBy} />],
+      ["Asked by", view && (view.askedBy === "default" ? "no rule allows it" : <Name of={view.askedBy} />)],
       ["Reason", view?.reason === undefined ? undefined : <LongText text={view.reason} />]
     ]}
   />

@@ -112,12 +112,12 @@ export const NeedsDrawer = () => {
         {cards.map((entry) => (
           <ApprovalCard key={entry.key} entry={entry} canDecide={canDecide(entry)} isSteady={isSteady} />
         ))}
-        {cards.length === 0 && (
-          <Empty>A call appears here when a rule of its Computer, or the user, asks for an approval.</Empty>
-        )}
+        {cards.length === 0 && <Empty>Calls that need an approval, and questions of MCP servers, appear here.</Empty>}
       </div>
       {cards.length > 0 && (
-        <p class="note">Access keys of the browser: N opens and closes this list, A allows once, D denies.</p>
+        <p class="note access-keys">
+          Access keys of the browser: N opens and closes this list, A allows once, D denies.
+        </p>
       )}
       {listed.current.length > cards.length && (
         <p class="note">{formatCount(listed.current.length - cards.length)} further approvals follow after these.</p>

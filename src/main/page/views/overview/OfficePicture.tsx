@@ -50,39 +50,42 @@ const Node = ({ children, href, icon, isChosen = false, title, tone }: NodeProps
   </a>
 )
 
-const ComputerItem = ({ isChosen, node }: { readonly node: ComputerNode; readonly isChosen: boolean }) => (
-  <li class={lineOf(node)}>
-    <Node
-      icon="computer"
-      tone={node.tone}
-      href={linkOf(node.member)}
-      title={<Name of={node.member.name} length={60} />}
-      isChosen={isChosen}
-    >
-      {describe(node, "Computer")}
-    </Node>
-    {node.parts.length > 0 && (
-      <ul class="plain tree">
-        {node.parts.map(({ kind, name, state, tone }) => (
-          <li key={`${kind} ${name}`} class={`line ${tone}`}>
-            <a
-              class={`node part tone-${tone}`}
-              href={kind === "device" || kind === "pack" ? officeHash(node.member, "parts") : linkOf(node.member)}
-            >
-              <Icon of={kind} />
-              <span class="grow">
-                <Name of={name} length={60} />
-              </span>
-              <span class={tone}>
-                <Name of={state} length={40} />
-              </span>
-            </a>
-          </li>
-        ))}
-      </ul>
-    )}
-  </li>
-)
+const ComputerItem = ({ isChosen, node }: { readonly node: ComputerNode; readonly isChosen: boolean }) => {
+  const failing = node.parts.filter(({ tone }) => tone === "bad").length
+  return (
+    <li class={lineOf(node)}>
+      <Node
+        icon="computer"
+        tone={node.tone}
+        href={linkOf(node.member)}
+        title={<Name of={node.member.name} length={60} />}
+        isChosen={isChosen}
+      >
+        {describe(node, failing === 0 ? "Computer" : `${formatCount(failing)} not running`)}
+      </Node>
+      {node.parts.length > 0 && (
+        <ul class="plain tree">
+          {node.parts.map(({ kind, name, state, tone }) => (
+            <li key={`${kind} ${name}`} class={`line ${tone}`}>
+              <a
+                class={`node part tone-${tone}`}
+                href={kind === "device" || kind === "pack" ? officeHash(node.member, "parts") : linkOf(node.member)}
+              >
+                <Icon of={kind} />
+                <span class="grow">
+                  <Name of={name} length={60} />
+                </span>
+                <span class={tone}>
+                  <Name of={state} length={40} />
+                </span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  )
+}
 
 /** The Computers that share a node, as a list on demand. */
 const OtherComputers = ({ others }: Pick<Picture, "others">) => (

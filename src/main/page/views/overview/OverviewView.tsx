@@ -60,7 +60,7 @@ export const OverviewView = (route: OfficeRoute) => {
       <OfficePicture office={office} agent={agent} computer={computer} />
       {office.agents.length === 0 && (
         <p class="note">
-          The office has no Agent. <code>{memberCommand("agent", address.office, "tools")}</code> joins as one.
+          The office has no Agent. <code>{memberCommand("agent", address.office, "watch")}</code> joins as one.
         </p>
       )}
       {chosen.map((member) => (

@@ -89,7 +89,9 @@ export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress;
   const { agents } = currentOffice(address)
   const { approvals, operatorCalls } = chosen.computer.features
   const isOfAgent = session.value?.office !== undefined
-  const isPermitted = isOfAgent || agents.length === 0 || operatorCalls
+  // The call of an operator may be that of the Agent.
+  const isFree = agents.every(({ name }) => name === `operator:${session.value?.subject ?? ""}`)
+  const isPermitted = isOfAgent || isFree || operatorCalls
   const target = { ...address, computer: chosen.computer.name, tool: chosen.tool.name }
   const call = pageCalls.value.get(pageCallKey(target))
   const isRunning = call?.state._tag === "Running"
