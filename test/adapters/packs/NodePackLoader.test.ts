@@ -390,6 +390,12 @@ for (const [where, isolated] of modes) {
         ],
         ["is malformed TypeScript", "const = 1", /^loading failed: (pack_tool\.ts:1: )?/],
         [
+          "is an ES module that Node takes as CommonJS",
+          packSource(),
+          /^loading failed: .*Unexpected token 'export'\. Node takes the file as CommonJS: name the file \.mts/,
+          "pack_tool.cts"
+        ],
+        [
           "is malformed JavaScript",
           "let a = 1\nconst = 1",
           /^loading failed: in pack_tool.mjs, or what it imports: Unexpected token '='$/,

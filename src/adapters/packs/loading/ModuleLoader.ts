@@ -73,6 +73,10 @@ const explainLoadError = (error: unknown, { file, folder }: Pick<PackSource, "fi
   if (code === "ERR_MODULE_NOT_FOUND" && message.startsWith("Cannot find package")) {
     return `${message}. Name it under 'packages' in config.yaml`
   }
+  if (error instanceof SyntaxError && /token 'export'|import statement outside/.test(message)) {
+    const remedy = `name the file .mts or .mjs, or set "type": "module" in the nearest package.json`
+    return `${sourceLocation(error, folder)}${message}. Node takes the file as CommonJS: ${remedy}`
+  }
   if (error instanceof SyntaxError) {
     return `${sourceLocation(error, folder) || `in ${relative(folder, file)}, or what it imports: `}${message}`
   }
