@@ -161,7 +161,7 @@ export const runDemo = Effect.fnUntraced(
     const took = (yield* Clock.currentTimeMillis) - began
     yield* print(
       `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
-        "Everything is closed again.\n\nContinue with three terminals: a2c server, a2c computer, a2c agent. Each has --help."
+        "Everything is closed again.\n\nContinue with three terminals: npx a2c-cli server, npx a2c-cli computer, npx a2c-cli agent. Each has --help."
     )
   },
   Effect.provideService(References.MinimumLogLevel, "Warn")
