@@ -54,7 +54,7 @@ describe("a2c", () => {
         "- water the plants",
         "Computer 'attic' not found in the office",
         "Everything is closed again.",
-        "Continue with three terminals: a2c server, a2c computer, a2c agent"
+        "Continue with three terminals: npx a2c-cli server, npx a2c-cli computer, npx a2c-cli agent"
       ]) {
         assert.include(demo.stdout(), words)
       }
