@@ -82,8 +82,8 @@ describePages("office page", () => {
   it("shows the link of the current view at 390 pixels", async () => {
     const { page } = await open("#/offices")
     await page.setViewportSize({ width: 390, height: 800 })
-    await page.evaluate(`location.hash = "#/office/0.2/team/parts"`)
-    const link = page.getByRole("link", { name: "Devices and packs" })
+    await page.evaluate(`location.hash = "#/office/0.2/team/documents"`)
+    const link = page.getByRole("link", { name: "Documents" })
     await waitUntil(async () => {
       const { width = 390, x = 0 } = (await link.boundingBox()) ?? {}
       return x >= 0 && x + width <= 390

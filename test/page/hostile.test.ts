@@ -236,7 +236,20 @@ const shownFields: { readonly [view: string]: ReadonlyArray<string> } = {
     "rejection",
     "operator"
   ],
-  overview: ["computer", "agent", "subject", "version", "node", "server", "reason", "tool"],
+  overview: [
+    "computer",
+    "agent",
+    "subject",
+    "version",
+    "node",
+    "server",
+    "reason",
+    "tool",
+    "part",
+    "partState",
+    "partReason",
+    "offer"
+  ],
   settings: ["computer", "agent", "subject", "version", "node"],
   inbox: [
     "approvalTool",
@@ -279,8 +292,7 @@ const shownFields: { readonly [view: string]: ReadonlyArray<string> } = {
   ],
   desktop: ["window", "heading", "quote", "cell", "item", "code", "html"],
   calls: ["tool", "computer", "agent", "callSubject", "event", "reqId", "trace", "progress", "params", "result"],
-  documents: ["document", "fileType", "summary", "documentServer", "modified", "dpe", "mime", "heading"],
-  parts: ["part", "partState", "partReason", "offer"]
+  documents: ["document", "fileType", "summary", "documentServer", "modified", "dpe", "mime", "heading"]
 }
 
 const hashOf = (view: string): string => {

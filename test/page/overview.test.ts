@@ -13,7 +13,6 @@ import {
 } from "./scripted/pageFixtures.ts"
 
 const members = "#/office/0.2/team/overview?computer=desk"
-const parts = "#/office/0.2/team/parts"
 
 const withoutFeatures = withSnapshot({
   members: [agent, makeMember({ features: { inspection: false, operatorCalls: false, approvals: false } })]
@@ -109,7 +108,7 @@ describePages("office page", () => {
       assert.strictEqual(await page.getByText("backing off").count(), 0)
     })
 
-    it("states that other implementations report no servers", async () => {
+    it("states that other implementations report neither MCP servers nor devices", async () => {
       const { page } = await open(members, withoutFeatures)
       await page.getByText("not available from the implementation of this Computer").waitFor()
     })
@@ -132,7 +131,7 @@ describePages("office page", () => {
 
   describe("devices and packs", () => {
     it("lists devices and packs with their states and services", async () => {
-      const { page } = await open(parts, (server) => {
+      const { page } = await open(members, (server) => {
         const inspection = makeInspection({
           parts: [
             { kind: "device", name: "lamp", state: "faulty", reason: "no frame", offers: ["switch", "dim"] },
@@ -146,13 +145,8 @@ describePages("office page", () => {
     })
 
     it("states that a Computer has neither", async () => {
-      const { page } = await open(parts, withInspection({ parts: [] }))
+      const { page } = await open(members, withInspection({ parts: [] }))
       await page.getByText("This Computer has neither devices nor tool packs.").waitFor()
-    })
-
-    it("states that other implementations report none", async () => {
-      const { page } = await open(parts, withoutFeatures)
-      await page.getByText("not available from the implementation of this Computer").waitFor()
     })
   })
 })

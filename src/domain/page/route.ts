@@ -1,16 +1,7 @@
 import type { OfficeAddress } from "./PageEvent.ts"
 
 /** The views of an office, by the word in their address. */
-export const officeViews = [
-  "overview",
-  "calls",
-  "tools",
-  "prompts",
-  "desktop",
-  "documents",
-  "parts",
-  "settings"
-] as const
+export const officeViews = ["overview", "calls", "tools", "prompts", "desktop", "documents", "settings"] as const
 export type OfficeViewName = (typeof officeViews)[number]
 
 /** What a view shows, such as the chosen tool; each with its address. */

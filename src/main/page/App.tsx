@@ -24,7 +24,6 @@ import { DesktopView } from "./views/DesktopView.tsx"
 import { DocumentsView } from "./views/DocumentsView.tsx"
 import { failedServers, NeedsDrawer, shownApprovals } from "./views/inbox/NeedsDrawer.tsx"
 import { OverviewView } from "./views/overview/OverviewView.tsx"
-import { PartsView } from "./views/PartsView.tsx"
 import { SettingsView } from "./views/SettingsView.tsx"
 import { OfficesView } from "./views/OfficesView.tsx"
 import { PromptsView } from "./views/PromptsView.tsx"
@@ -41,7 +40,6 @@ const views: {
   prompts: { title: "Prompts", View: PromptsView },
   desktop: { title: "Windows", View: DesktopView },
   documents: { title: "Documents", View: DocumentsView },
-  parts: { title: "Devices and packs", View: PartsView },
   settings: { title: "Settings", View: SettingsView }
 }
 
@@ -49,7 +47,7 @@ const views: {
 const places: ReadonlyArray<readonly [title: string, views: readonly [OfficeViewName, ...Array<OfficeViewName>]]> = [
   ["Overview", ["overview"]],
   ["Activity", ["calls"]],
-  ["Explore", ["tools", "prompts", "desktop", "documents", "parts"]],
+  ["Explore", ["tools", "prompts", "desktop", "documents"]],
   ["Settings", ["settings"]]
 ]
 

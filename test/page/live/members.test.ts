@@ -102,12 +102,13 @@ describePages("office page of a live Server", () => {
   })
 
   it("lists the device and the tool pack of a Computer, and why a Computer has none", async () => {
-    const { page } = await openUrl(office.view("parts"))
-    const desk = cardOf(page, "desk")
+    const { page } = await openUrl(office.view("overview", { computer: "desk" }))
+    const desk = cardOf(page, "Computer desk")
     await rowOf(desk, "lamp").getByText("connected").waitFor()
     await rowOf(desk, "lamp").getByText("switch, state").waitFor()
     await rowOf(desk, "text_counter").getByText("ready").waitFor()
-    await cardOf(page, "lab").getByText("This Computer has neither devices nor tool packs.").waitFor()
+    await page.goto(office.view("overview", { computer: "lab" }))
+    await cardOf(page, "Computer lab").getByText("This Computer has neither devices nor tool packs.").waitFor()
   })
 
   it("offers no sign-out on a Server without authentication", async () => {

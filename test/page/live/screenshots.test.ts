@@ -6,7 +6,7 @@ import { describePages } from "../scripted/usePages.ts"
 import { waitUntil } from "../scripted/expectations.ts"
 import type { OpenUrl } from "../scripted/usePages.ts"
 import { DemoOffice } from "./DemoOffice.ts"
-import { cardOf, rowOf, useLivePages } from "./useLivePages.ts"
+import { useLivePages } from "./useLivePages.ts"
 
 /** With `A2C_SCREENSHOTS=1` the tests write the pictures of docs/office-page.md. */
 const isWriting = process.env["A2C_SCREENSHOTS"] === "1"
@@ -111,10 +111,6 @@ describePages("office page of the demo", () => {
       url: () => office.view("documents", { computer: "desk", uri: "dpe://a2c.demo.notes/manual" }),
       prepare: (page) => page.getByText("The tools of this MCP server change two").waitFor()
     },
-    parts: {
-      url: () => office.view("parts"),
-      prepare: (page) => rowOf(cardOf(page, "desk"), "lamp").waitFor()
-    },
     settings: {
       url: () => office.view("settings"),
       prepare: (page) => page.getByRole("button", { name: "Disconnect lab" }).waitFor()
@@ -135,8 +131,7 @@ describePages("office page of the demo", () => {
         const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert.isAtMost(Number(overflow), 0, `overflow at ${width}`)
         await page.evaluate("scrollTo(0, 0); document.activeElement.blur()")
-        if (isWriting && name !== "parts")
-          await page.screenshot({ path: join(folder, `${name}-${width}.png`), animations: "disabled" })
+        if (isWriting) await page.screenshot({ path: join(folder, `${name}-${width}.png`), animations: "disabled" })
         assert.deepStrictEqual(await faults(), [])
       }
     })

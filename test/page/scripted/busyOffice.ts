@@ -27,7 +27,6 @@ export const busyViews: { readonly [view: string]: string } = {
   desktop: "#/office/0.2/team/desktop",
   calls: "#/office/0.2/team/calls?call=call-3",
   documents: "#/office/0.2/team/documents?computer=desk&uri=dpe%3A%2F%2Fnotes%2Freport-2.pdf%3Fformat%3Dmarkdown",
-  parts: "#/office/0.2/team/parts",
   settings: "#/office/0.2/team/settings"
 }
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact"
 import { stateTones } from "../../../domain/page/officePicture.ts"
 import { formatCount } from "../../../domain/text/format.ts"
-import { LongText } from "./Text.tsx"
+import { LongText, Name } from "./Text.tsx"
 
 /** A column of a table: its title, and the cell of a row. */
 export interface Column<A> {
@@ -77,12 +77,14 @@ export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, 
   )
 }
 
-/** The states of MCP servers or of nodes in their colours, with the reasons. */
+/** The states of MCP servers, nodes, devices or packs in their colours, with the reasons. */
 export const stateColumn: Column<{ readonly state: string; readonly reason?: string }> = {
   title: "State",
   cell: ({ reason, state }) => (
     <>
-      <span class={`dot ${stateTones[state]}`}>{state}</span>
+      <span class={`dot ${stateTones[state] ?? "idle"}`}>
+        <Name of={state} />
+      </span>
       {reason !== undefined && <LongText text={reason} />}
     </>
   )

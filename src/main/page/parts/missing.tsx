@@ -41,17 +41,16 @@ interface ComputerCardsProps {
   readonly address: OfficeAddress
   /** What the view shows, for an office without Computers. */
   readonly hint: string
-  readonly command?: string
   readonly children: (computer: PageMember) => ComponentChildren
   /** Puts the cards into their surroundings. */
   readonly around?: (cards: JSX.Element) => JSX.Element
 }
 
 /** A card for each Computer of an office; a hint and an example of a command without one. */
-export const ComputerCards = ({ address, around = (cards) => cards, children, command, hint }: ComputerCardsProps) => {
+export const ComputerCards = ({ address, around = (cards) => cards, children, hint }: ComputerCardsProps) => {
   const { computers } = currentOffice(address)
   if (computers.length === 0)
-    return <Empty command={command ?? exampleCommand(address.office)}>No Computer is in this office. {hint}</Empty>
+    return <Empty command={exampleCommand(address.office)}>No Computer is in this office. {hint}</Empty>
   const cards = computers.map((computer) => (
     <section key={computer.sid} class="card">
       <h2>

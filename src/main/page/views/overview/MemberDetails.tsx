@@ -1,13 +1,32 @@
-import type { JSX } from "preact"
 import { formatDuration, formatNumberOf } from "../../../../domain/text/format.ts"
-import type { InspectedServer, Inspection } from "../../../../domain/page/Inspection.ts"
+import type { InspectedPart, InspectedServer, Inspection } from "../../../../domain/page/Inspection.ts"
 import type { PageMember } from "../../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../../domain/page/PageState.ts"
 import { pageState, session, useServerTime } from "../../connection/store.ts"
 import { Icon } from "../../parts/Icon.tsx"
 import { type Column, countColumn, Facts, stateColumn, Table } from "../../parts/Table.tsx"
-import { formatDateTime, LongText, Name } from "../../parts/Text.tsx"
+import { formatClock, formatDateTime, LongText, Name } from "../../parts/Text.tsx"
 import { DisconnectButton } from "../OfficesView.tsx"
+
+/** What a device or a pack offers is listed up to here. */
+const maxOffers = 100
+
+const kinds: { readonly [Kind in InspectedPart["kind"]]: string } = { device: "Device", pack: "Pack" }
+
+/** A column of foreign lines that are shown on demand. */
+const linesColumn = <A,>(title: string, noun: string, linesOf: (row: A) => ReadonlyArray<string>): Column<A> => ({
+  title,
+  cell: (row) => {
+    const lines = linesOf(row)
+    if (lines.length === 0) return null
+    return (
+      <details>
+        <summary>{formatNumberOf(lines.length, noun)}</summary>
+        <LongText text={lines.join("\n")} code />
+      </details>
+    )
+  }
+})
 
 const serverColumns = (now: number): ReadonlyArray<Column<InspectedServer>> => [
   { title: "MCP server", cell: ({ name }) => <Name of={name} /> },
@@ -20,43 +39,64 @@ const serverColumns = (now: number): ReadonlyArray<Column<InspectedServer>> => [
   countColumn("Tools", ({ tools }) => tools),
   countColumn("Windows", ({ windows }) => windows),
   countColumn("Restarts", ({ restarts }) => restarts),
-  {
-    title: "Error output",
-    cell: ({ stderr = [] }) =>
-      stderr.length > 0 && (
-        <details>
-          <summary>{formatNumberOf(stderr.length, "line")}</summary>
-          <LongText text={stderr.join("\n")} code />
-        </details>
-      )
-  }
+  linesColumn("Error output", "line", ({ stderr = [] }) => stderr)
 ]
 
-const Servers = ({ servers }: Pick<Inspection, "servers">) => {
+const partColumns: ReadonlyArray<Column<InspectedPart>> = [
+  {
+    title: "Name",
+    cell: ({ kind, name }) => (
+      <>
+        <Icon of={kind} /> <Name of={name} />
+      </>
+    )
+  },
+  { title: "Kind", cell: ({ kind }) => kinds[kind] },
+  stateColumn,
+  {
+    title: "Services or tools",
+    cell: ({ offers }) => <Name of={offers.slice(0, maxOffers).join(", ")} length={4_000} />
+  },
+  linesColumn("Recent faults", "fault", ({ faults = [] }) => faults.map(({ at, text }) => `${formatClock(at)} ${text}`))
+]
+
+const Inspected = ({ parts, servers }: Inspection) => {
   const columns = serverColumns(useServerTime(5_000))
-  const empty = "This Computer has no MCP servers."
   return (
-    <Table label="MCP servers" width="wide" columns={columns} rows={servers} keyOf={({ name }) => name} empty={empty} />
+    <>
+      <Table
+        label="MCP servers"
+        width="wide"
+        columns={columns}
+        rows={servers}
+        keyOf={({ name }) => name}
+        empty="This Computer has no MCP servers."
+      />
+      <h3>Devices and packs</h3>
+      <Table
+        label="Devices and packs"
+        width="wide"
+        columns={partColumns}
+        rows={parts}
+        keyOf={({ kind, name }) => `${kind} ${name}`}
+        empty="This Computer has neither devices nor tool packs."
+      />
+    </>
   )
 }
 
-interface InspectionOfProps {
-  readonly member: PageMember
-  readonly children: (inspection: Inspection) => JSX.Element
-}
-
-/** The inspection of a Computer, or the reason why it is missing. */
-export const InspectionOf = ({ children, member }: InspectionOfProps) => {
+/** What a Computer drives, or the reason why it is not known. */
+const ComputerDetails = ({ member }: { readonly member: PageMember }) => {
   const inspection = pageState.value.inspections.get(computerKey(member, member.name))
   if (session.value?.office !== undefined)
     return <p class="note">Computers report this information to the page of their Server only.</p>
   if (!member.features.inspection)
     return <p class="note">This information is not available from the implementation of this Computer.</p>
   if (inspection === undefined) return <p class="note">The Computer has not reported its state yet.</p>
-  return children(inspection)
+  return <Inspected {...inspection} />
 }
 
-/** A member, with the MCP servers of a Computer. */
+/** A member, with the MCP servers, devices and packs of a Computer. */
 export const MemberDetails = ({ member }: { readonly member: PageMember }) => (
   <section class="card">
     <div class="row between">
@@ -76,8 +116,6 @@ export const MemberDetails = ({ member }: { readonly member: PageMember }) => (
         ]}
       />
     )}
-    {member.role === "computer" && (
-      <InspectionOf member={member}>{({ servers }) => <Servers servers={servers} />}</InspectionOf>
-    )}
+    {member.role === "computer" && <ComputerDetails member={member} />}
   </section>
 )

@@ -67,10 +67,7 @@ const ComputerItem = ({ isChosen, node }: { readonly node: ComputerNode; readonl
         <ul class="plain tree">
           {node.parts.map(({ kind, name, state, tone }) => (
             <li key={`${kind} ${name}`} class={`line ${tone}`}>
-              <a
-                class={`node part tone-${tone}`}
-                href={kind === "device" || kind === "pack" ? officeHash(node.member, "parts") : linkOf(node.member)}
-              >
+              <a class={`node part tone-${tone}`} href={linkOf(node.member)}>
                 <Icon of={kind} />
                 <span class="grow">
                   <Name of={name} length={60} />
