@@ -1,3 +1,4 @@
+import type { JSX } from "preact"
 import { useEffect, useId, useRef, useState } from "preact/hooks"
 import {
   absent,
@@ -73,25 +74,19 @@ const TimeField = ({ attributes, shown: { local, offset }, type }: TimeFieldProp
   )
 }
 
-/** Inputs of browsers by formats. They show no text of another format. */
-const inputTypes = {
-  date: "date",
-  "date-time": "datetime-local",
-  email: "email",
-  time: "time",
-  uri: "url",
-  url: "url"
-} as const
+type InputType = "date" | "datetime-local" | "email" | "time" | "url"
 
-const typeOf = (format: string) =>
-  Object.hasOwn(inputTypes, format) ? inputTypes[format as keyof typeof inputTypes] : "text"
+/** Inputs of browsers by formats. They show no text of another format. */
+const inputTypes: ReadonlyMap<string, InputType> = new Map(
+  Object.entries({ date: "date", "date-time": "datetime-local", email: "email", time: "time", uri: "url", url: "url" })
+)
 
 const TextField = (props: FieldProps<FieldOf<"Text">>) => {
   const { field, id, suggestions } = props
   const { format = "" } = field
   const attributes = textAttributes(props)
   const text = attributes.value
-  const type = typeOf(format)
+  const type = inputTypes.get(format) ?? "text"
   if (field.isSecret === true) return <input {...attributes} autocomplete="off" type="password" />
   if (type === "datetime-local" || type === "time") {
     const shown = text === "" ? { local: "", offset: "" } : splitDateTime(text, type !== "time")
@@ -127,6 +122,15 @@ const NumberField = (props: FieldProps<FieldOf<"Number">>) => {
   )
 }
 
+const FlagField = ({ draft, field, onChange, ...rest }: FieldProps) => (
+  <input
+    {...controlAttributes(rest)}
+    type="checkbox"
+    checked={draft._tag === "Flag" ? draft.value : field.initial === true}
+    onChange={(event) => onChange({ _tag: "Flag", value: event.currentTarget.checked })}
+  />
+)
+
 const JsonField = (props: FieldProps) => (
   <textarea {...textAttributes(props, "Json")} class="code" rows={4} spellcheck={false} placeholder="JSON" />
 )
@@ -145,92 +149,72 @@ const formatChoices = ({ labels = [], values }: FieldOf<"Choice">): ReadonlyArra
   )
 }
 
-interface OptionsProps extends Pick<FieldProps, "id" | "problem"> {
-  readonly type: "radio" | "checkbox"
-  readonly options: ReadonlyArray<readonly [value: string | number, label: string]>
-  readonly isChosen: (value: string | number) => boolean
-  readonly onChange: (value: string | number, isChosen: boolean) => void
-  /** The name of the group, unless it has a label. */
-  readonly name?: string | undefined
-}
-
-/** A few options, all of which are visible. */
-const Options = ({ id, isChosen, name, onChange, options, problem, type }: OptionsProps) => (
-  <div
-    id={id}
-    role={type === "radio" ? "radiogroup" : "group"}
-    class="row"
-    {...(name === undefined ? { "aria-labelledby": `${id}-label` } : { "aria-label": name })}
-    {...(type === "radio" && controlAttributes({ id, problem }))}
-  >
-    {options.map(([value, label]) => (
-      <label key={value}>
-        <input
-          {...(type === "checkbox" && { ...controlAttributes({ id, problem }), id: `${id}-${value}` })}
-          type={type}
-          name={id}
-          checked={isChosen(value)}
-          onChange={({ currentTarget: { checked } }) => onChange(value, checked)}
-        />{" "}
-        {label}
-      </label>
-    ))}
-  </div>
-)
-
 /** More options are a list that opens. */
 const maxRadios = 5
 
-interface OptionFieldProps extends Pick<FieldProps, "id" | "problem" | "onChange" | "required"> {
+interface OptionsProps extends Pick<FieldProps, "id" | "problem" | "required"> {
   readonly options: ReadonlyArray<string>
-  /** The index of the chosen option. */
-  readonly chosen: number | undefined
-  readonly draftOf: (index: number) => Draft
+  /** The indexes of the chosen options. */
+  readonly chosen: ReadonlyArray<number>
+  readonly onChoose: (chosen: ReadonlyArray<number>) => void
+  /** Several options may be chosen. */
+  readonly isMultiple?: boolean
+  /** The name of the group, unless it has a label. */
   readonly name?: string
 }
 
-/** A choice among options. What is optional may have no value. */
-const OptionField = ({ draftOf, name, onChange, options, required, ...props }: OptionFieldProps) => {
-  const { chosen: index, ...rest } = props
-  const chosen = index ?? ""
-  const choose = (value: string | number) => onChange(value === "" ? absent : draftOf(Number(value)))
-  const isList = options.length > maxRadios
+/** A choice among options, of which few are all visible. What is optional may have no value, with the index -1. */
+const Options = ({ chosen, isMultiple = false, name, onChoose, options, required, ...rest }: OptionsProps) => {
+  const { id } = rest
+  const [current = -1] = chosen
+  const isList = !isMultiple && options.length > maxRadios
+  const isClearable = !isMultiple && (!required || (isList && current < 0))
   const all = [
-    ...(!required || (isList && chosen === "") ? [["", required ? "choose one" : "not set"] as const] : []),
+    ...(isClearable ? [[-1, required ? "choose one" : "not set"] as const] : []),
     ...options.map((label, index) => [index, label] as const)
   ]
-  const attributes = { ...controlAttributes(rest), "aria-label": name }
-  return isList ? (
-    <Select attributes={attributes} value={chosen} options={all} onSelect={choose} />
-  ) : (
-    <Options {...rest} name={name} type="radio" options={all} isChosen={(one) => one === chosen} onChange={choose} />
-  )
-}
-
-const indexOf = (item: Draft): string | number => (item._tag === "Choice" ? item.index : "")
-
-interface ChoicesFieldProps extends FieldProps {
-  readonly choice: FieldOf<"Choice">
-}
-
-/** A list of choices as checkboxes. */
-const ChoicesField = ({ choice, draft, onChange, required, ...rest }: ChoicesFieldProps) => {
-  const items = draft._tag === "List" ? draft.items : []
-  const change = (index: string | number, isChosen: boolean) => {
-    const others = items.filter((item) => indexOf(item) !== index)
-    const next = isChosen ? [...others, { _tag: "Choice", index: Number(index) } as const] : others
-    const sorted = next.toSorted((one, other) => Number(indexOf(one)) - Number(indexOf(other)))
-    onChange(sorted.length === 0 && !required ? absent : { _tag: "List", items: sorted })
+  const choose = (index: number, isChosen = true) => {
+    const others = isMultiple ? chosen.filter((one) => one !== index) : []
+    onChoose(isChosen && index >= 0 ? [...others, index].toSorted((one, other) => one - other) : others)
+  }
+  const attributes = controlAttributes(rest)
+  if (isList) {
+    const named = { ...attributes, "aria-label": name }
+    return <Select attributes={named} value={current} options={all} onSelect={(value) => choose(Number(value))} />
   }
   return (
-    <Options
-      {...rest}
-      type="checkbox"
-      options={formatChoices(choice).map((label, index) => [index, label])}
-      isChosen={(index) => items.some((item) => indexOf(item) === index)}
-      onChange={change}
-    />
+    <div
+      {...(isMultiple ? { id } : attributes)}
+      role={isMultiple ? "group" : "radiogroup"}
+      class="row"
+      {...(name === undefined ? { "aria-labelledby": `${id}-label` } : { "aria-label": name })}
+    >
+      {all.map(([index, label]) => (
+        <label key={index}>
+          <input
+            {...(isMultiple && { ...attributes, id: `${id}-${index}` })}
+            type={isMultiple ? "checkbox" : "radio"}
+            name={id}
+            checked={isMultiple ? chosen.includes(index) : index === current}
+            onChange={({ currentTarget: { checked } }) => choose(index, checked)}
+          />{" "}
+          {label}
+        </label>
+      ))}
+    </div>
   )
+}
+
+/** A list of choices. Items that are none of them stay. */
+const ChoicesField = ({ choice, draft, onChange, ...rest }: FieldProps & { readonly choice: FieldOf<"Choice"> }) => {
+  const items = draft._tag === "List" ? draft.items : []
+  const change = (indexes: ReadonlyArray<number>) => {
+    const others = items.filter(({ _tag }) => _tag !== "Choice")
+    const next = [...others, ...indexes.map((index) => ({ _tag: "Choice", index }) as const)]
+    onChange(next.length === 0 && !rest.required ? absent : { _tag: "List", items: next })
+  }
+  const chosen = items.flatMap((item) => (item._tag === "Choice" ? [item.index] : []))
+  return <Options {...rest} isMultiple options={formatChoices(choice)} chosen={chosen} onChoose={change} />
 }
 
 const ListField = ({ draft, field, label, onChange, path, problems }: FieldProps<FieldOf<"List">>) => {
@@ -301,15 +285,14 @@ const VariantsField = (props: FieldProps<FieldOf<"Variants">>) => {
   const names = field.variants.map(variantName)
   return (
     <div class="nested">
-      <OptionField
+      <Options
         id={id}
         name={visibleLine(`Kind of ${label}`)}
         options={names.map((name, at) =>
           visibleLine(names.indexOf(name) === names.lastIndexOf(name) ? name : `${at + 1}: ${name}`)
         )}
-        chosen={index}
-        draftOf={draftOf}
-        onChange={onChange}
+        chosen={index === undefined ? [] : [index]}
+        onChoose={([at = -1]) => onChange(draftOf(at))}
         required
       />
       {chosen !== undefined && index !== undefined && (
@@ -367,58 +350,45 @@ export const GroupFields = ({
   ))
 }
 
-/** Whether a field consists of others, has visible options, is a checkbox before its label, or one control after it. */
-const shapeOf = ({ draft, field, required }: Pick<FieldProps, "draft" | "field" | "required">) => {
-  if (draft._tag === "Json") return "control"
-  if (field._tag === "List") return field.item._tag === "Choice" ? "options" : "composite"
-  if (field._tag === "Group" || field._tag === "Variants") return "composite"
-  if (field._tag === "Choice") return field.values.length <= maxRadios ? "options" : "control"
-  if (field._tag !== "Flag") return "control"
-  const isSet = typeof field.initial === "boolean" || (required && draft._tag === "Flag")
-  return isSet && !field.nullable ? "checkbox" : "options"
-}
+/** How a field is shown: as one control, as visible options, as a checkbox before its label, or as several fields. */
+type Shape = "control" | "options" | "checkbox" | "composite"
 
-const Control = (props: FieldProps) => {
+/** What a field is entered with. */
+const controlOf = (props: FieldProps): readonly [shape: Shape, control: JSX.Element] => {
   const { draft, field, onChange, path, problems, required } = props
-  if (draft._tag === "Json" || field._tag === "Json") return <JsonField {...props} />
+  if (draft._tag === "Json" || field._tag === "Json") return ["control", <JsonField {...props} />]
+  const choose =
+    (draftOf: (index: number) => Draft) =>
+    ([index]: ReadonlyArray<number>) =>
+      onChange(index === undefined ? absent : draftOf(index))
   switch (field._tag) {
     case "Text":
-      return <TextField {...props} field={field} />
+      return ["control", <TextField {...props} field={field} />]
     case "Number":
-      return <NumberField {...props} field={field} />
+      return ["control", <NumberField {...props} field={field} />]
     case "Flag": {
-      const chosen = draft._tag === "Flag" ? Number(!draft.value) : undefined
-      const draftOf = (index: number): Draft => ({ _tag: "Flag", value: index === 0 })
-      return <OptionField {...props} options={["yes", "no"]} chosen={chosen} draftOf={draftOf} />
+      const isSet = typeof field.initial === "boolean" || (required && draft._tag === "Flag")
+      if (isSet && !field.nullable) return ["checkbox", <FlagField {...props} />]
+      const chosen = draft._tag === "Flag" ? [Number(!draft.value)] : []
+      const onChoose = choose((index) => ({ _tag: "Flag", value: index === 0 }))
+      return ["options", <Options {...props} options={["yes", "no"]} chosen={chosen} onChoose={onChoose} />]
     }
     case "Choice": {
-      const options = formatChoices(field)
-      const chosen = draft._tag === "Choice" ? draft.index : undefined
-      const draftOf = (index: number): Draft => ({ _tag: "Choice", index })
-      return (
-        <OptionField
-          {...props}
-          required={required && !field.nullable}
-          options={options}
-          chosen={chosen}
-          draftOf={draftOf}
-        />
-      )
+      const given = { ...props, required: required && !field.nullable, options: formatChoices(field) }
+      const chosen = draft._tag === "Choice" ? [draft.index] : []
+      const onChoose = choose((index) => ({ _tag: "Choice", index }))
+      const shape = field.values.length <= maxRadios ? "options" : "control"
+      return [shape, <Options {...given} chosen={chosen} onChoose={onChoose} />]
     }
     case "List":
-      return field.item._tag === "Choice" ? (
-        <ChoicesField {...props} choice={field.item} />
-      ) : (
-        <ListField {...props} field={field} />
-      )
+      if (field.item._tag === "Choice") return ["options", <ChoicesField {...props} choice={field.item} />]
+      return ["composite", <ListField {...props} field={field} />]
     case "Variants":
-      return <VariantsField {...props} field={field} />
-    case "Group":
-      return (
-        <div class="nested">
-          <GroupFields field={field} draft={draft} onChange={onChange} path={path} problems={problems} />
-        </div>
-      )
+      return ["composite", <VariantsField {...props} field={field} />]
+    case "Group": {
+      const members = <GroupFields field={field} draft={draft} onChange={onChange} path={path} problems={problems} />
+      return ["composite", <div class="nested">{members}</div>]
+    }
   }
 }
 
@@ -440,9 +410,8 @@ interface LabelledFieldProps extends Omit<FieldProps, "id" | "problem"> {
 const Field = ({ isInner = false, onFocus, ...given }: LabelledFieldProps) => {
   const id = useId()
   const { draft, field, label, onChange, path, problems = new Map<string, string>(), required } = given
-  const shape = shapeOf(given)
   const problem = problemAt(problems, path, draft._tag === "Json" || field._tag === "Json")
-  const props = { ...given, id, problem }
+  const [shape, control] = controlOf({ ...given, id, problem })
   const isEmpty = draft._tag === "Absent" || draft._tag === "Null"
   const title = (
     <>
@@ -467,7 +436,7 @@ const Field = ({ isInner = false, onFocus, ...given }: LabelledFieldProps) => {
     </>
   )
   if (shape === "composite") {
-    if (isInner && !isEmpty) return <Control {...props} />
+    if (isInner && !isEmpty) return control
     return (
       <fieldset>
         <legend>{title}</legend>
@@ -478,7 +447,7 @@ const Field = ({ isInner = false, onFocus, ...given }: LabelledFieldProps) => {
           </SmallButton>
         ) : (
           <>
-            <Control {...props} />
+            {control}
             {(!required || field.nullable) && (
               <SmallButton description={`Leave out ${label}`} onPress={() => onChange(absent)}>
                 Leave out
@@ -491,14 +460,7 @@ const Field = ({ isInner = false, onFocus, ...given }: LabelledFieldProps) => {
   }
   return (
     <div class="form-field" {...(onFocus !== undefined && { onFocusIn: () => onFocus(label) })}>
-      {shape === "checkbox" && (
-        <input
-          {...controlAttributes(props)}
-          type="checkbox"
-          checked={draft._tag === "Flag" ? draft.value : field.initial === true}
-          onChange={(event) => onChange({ _tag: "Flag", value: event.currentTarget.checked })}
-        />
-      )}
+      {shape === "checkbox" && control}
       {shape === "options" ? (
         <span id={`${id}-label`} class="label">
           {title}
@@ -506,7 +468,7 @@ const Field = ({ isInner = false, onFocus, ...given }: LabelledFieldProps) => {
       ) : (
         <label for={id}>{title}</label>
       )}
-      {shape !== "checkbox" && <Control {...props} />}
+      {shape !== "checkbox" && control}
       {below}
     </div>
   )
