@@ -16,6 +16,7 @@ import * as store from "./connection/store.ts"
 import { isDrawerOpen } from "./connection/store.ts"
 import { Icon } from "./parts/Icon.tsx"
 import { SmallButton, Select } from "./parts/controls.tsx"
+import { ErrorText } from "./parts/missing.tsx"
 import { Sparkline } from "./parts/Table.tsx"
 import { Name } from "./parts/Text.tsx"
 import { truncate, visibleLine } from "./parts/visibleText.ts"
@@ -83,9 +84,7 @@ const SignOutButton = () => {
   return (
     <>
       <SmallButton onPress={() => run(end)}>Sign out</SmallButton>
-      <span role="alert" class="error">
-        {error && visibleLine(error.message)}
-      </span>
+      {error && <ErrorText error={error} isAlert />}
     </>
   )
 }
@@ -169,7 +168,7 @@ const NeedsButton = () => {
   return (
     <button
       type="button"
-      class={count > 0 ? "needs urgent" : "needs"}
+      class={count > 0 ? "needs waiting tone-waiting" : "needs"}
       accessKey="n"
       aria-expanded={isDrawerOpen.value}
       onClick={() => (isDrawerOpen.value = !isDrawerOpen.value)}

@@ -120,7 +120,6 @@ export const Sparkline = ({ values }: { readonly values: ReadonlyArray<number> }
   const label = `calls per second in the last minute, at most ${Math.max(0, ...values)}`
   return (
     <svg
-      class="sparkline"
       role="img"
       aria-label={label}
       viewBox={`0 0 ${values.length * barWidth} ${height}`}
@@ -136,7 +135,7 @@ export const Sparkline = ({ values }: { readonly values: ReadonlyArray<number> }
             y={height - size}
             width={barWidth - 0.5}
             height={size}
-            class={value === 0 ? "idle" : "busy"}
+            class={value === 0 ? "bar-idle" : "bar-running"}
           />
         )
       })}

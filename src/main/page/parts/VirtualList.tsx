@@ -118,7 +118,7 @@ const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selected }: 
             <div
               key={keyOf(item)}
               id={`${id}-${at}`}
-              class="row virtual-row"
+              class="row nowrap virtual-row"
               role="option"
               aria-selected={at === index}
               aria-setsize={items.length}

@@ -7,7 +7,7 @@ import { officeHash } from "../../../domain/page/route.ts"
 import { memberCommand, openApprovals, pageState, session, useServerTime } from "../connection/store.ts"
 import { CommandButton } from "../parts/CommandButton.tsx"
 import { Empty, exampleCommand } from "../parts/missing.tsx"
-import { Sparkline, type Column, countColumn, stateColumn, Table } from "../parts/Table.tsx"
+import { Sparkline, type Column, countColumn, Facts, stateColumn, Table } from "../parts/Table.tsx"
 import { LongText, Name, formatClock, formatDateTime } from "../parts/Text.tsx"
 
 /** Rejections that are listed; a Server may have more. */
@@ -141,23 +141,22 @@ interface TotalsProps {
 }
 
 const Totals = ({ nodes, offices }: TotalsProps) => {
-  const totals = [
-    ["Offices", offices.map(() => 1)],
-    ["Agents", offices.map(({ agents }) => agents.length)],
-    ["Computers", offices.map(({ computers }) => computers.length)],
-    ["Calls per second", offices.map(({ callsPerSecond }) => callsPerSecond)],
-    ["Calls in flight", nodes.map(({ callsInFlight }) => callsInFlight)],
-    ["Connections", nodes.map(({ connections }) => connections)]
-  ] as const
+  const totalOf = <A,>(rows: ReadonlyArray<A>, count: (row: A) => number) =>
+    formatCount(rows.reduce((total, row) => total + count(row), 0))
   return (
-    <dl class="totals">
-      {totals.map(([name, values]) => (
-        <div key={name} class="card">
-          <dt>{name}</dt>
-          <dd>{formatCount(values.reduce((total, one) => total + one, 0))}</dd>
-        </div>
-      ))}
-    </dl>
+    <div class="card">
+      <Facts
+        isRow
+        facts={[
+          ["Offices", formatCount(offices.length)],
+          ["Agents", totalOf(offices, ({ agents }) => agents.length)],
+          ["Computers", totalOf(offices, ({ computers }) => computers.length)],
+          ["Calls per second", totalOf(offices, ({ callsPerSecond }) => callsPerSecond)],
+          ["Calls in flight", totalOf(nodes, ({ callsInFlight }) => callsInFlight)],
+          ["Connections", totalOf(nodes, ({ connections }) => connections)]
+        ]}
+      />
+    </div>
   )
 }
 

@@ -38,7 +38,7 @@ interface NodeProps {
 
 const Node = ({ children, href, icon, isChosen = false, title, tone }: NodeProps) => (
   <a
-    class={`node tone-${tone}`}
+    class={`row nowrap node tone-${tone}`}
     {...(href !== undefined && { href })}
     {...(isChosen && { "aria-current": "true" as const })}
   >
@@ -67,7 +67,7 @@ const ComputerItem = ({ isChosen, node }: { readonly node: ComputerNode; readonl
         <ul class="plain tree">
           {node.parts.map(({ kind, name, state, tone }) => (
             <li key={`${kind} ${name}`} class={`line ${tone}`}>
-              <a class={`node part tone-${tone}`} href={linkOf(node.member)}>
+              <a class={`row nowrap node part tone-${tone}`} href={linkOf(node.member)}>
                 <Icon of={kind} />
                 <span class="grow">
                   <Name of={name} length={60} />
@@ -114,7 +114,7 @@ export const OfficePicture = ({ agent, computer, office }: OfficePictureProps) =
   const { agents, computers, others } = drawOffice(pageState.value, office, useServerTime(tick))
   const isOnlyOffice = session.value?.office !== undefined
   return (
-    <div class="picture card">
+    <div class="row nowrap picture card">
       <ul class="plain" aria-label="Agents">
         {agents.map((node) => (
           <li key={node.member.sid} class={`${lineOf(node)} after`}>

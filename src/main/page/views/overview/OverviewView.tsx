@@ -28,7 +28,7 @@ const LatestCalls = ({ address }: OfficeRoute) => {
         <ul class="plain rows">
           {calls.map(({ call }) => (
             <li key={call.id}>
-              <a class="row call-link" href={officeHash(address, "calls", { call: call.id })}>
+              <a class="row nowrap call-link" href={officeHash(address, "calls", { call: call.id })}>
                 <CallRow call={call} now={now} />
               </a>
             </li>

@@ -151,7 +151,7 @@ export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress;
           <ExplainCall command={params && { ...target, params }} agents={agents.map(({ name }) => name)} />
         )}
       </form>
-      <section class="result" aria-label="Result">
+      <section class="card result" aria-label="Result">
         {call === undefined ? (
           <p class="note">
             {isOfAgent
