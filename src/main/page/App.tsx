@@ -145,7 +145,7 @@ const RunningCalls = () => {
   if (running.length === 0) return null
   return (
     <details class="chip">
-      <summary class="dot phase-running">{formatNumberOf(running.length, "running call")}</summary>
+      <summary class="dot running">{formatNumberOf(running.length, "running call")}</summary>
       <ul class="plain card">
         {running.map(([key, { abort, request }]) => (
           <li key={key} class="row between">

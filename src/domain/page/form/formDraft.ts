@@ -40,7 +40,7 @@ const isEnterableNumber = (value: unknown, integer: boolean): value is number =>
 type Group = Extract<FormField, { readonly _tag: "Group" }>
 
 /** The member of a group. A value may have others, which are JSON. */
-const memberNamed = ({ members }: Group, name: string): Group["members"][number] =>
+export const memberNamed = ({ members }: Group, name: string): Group["members"][number] =>
   members.find((member) => member.name === name) ?? { name, required: false, field: { _tag: "Json" } }
 
 const fittingDraft = (field: FormField, value: unknown): Draft | undefined => {
@@ -185,13 +185,9 @@ const valueOfGroup = (group: Group, members: ReadonlyMap<string, Draft>, path: s
 
 const valueOfList = (field: FieldOf<"List">, items: ReadonlyArray<Draft>, path: string): Outcome => {
   const outcomes = items.map((item, index) => valueAt(field.item, item, true, pathOfItem(path, index)))
-  const own = lengthProblem(items.length, "value", field.min, field.max)
-  const { problems, value } = checked(
-    outcomes.map((outcome) => outcome.value),
-    path,
-    own
-  )
-  return { value, problems: [...problems, ...outcomes.flatMap((outcome) => outcome.problems)] }
+  const values = outcomes.map(({ value }) => value)
+  const { problems: own } = checked(values, path, lengthProblem(items.length, "value", field.min, field.max))
+  return { value: values, problems: [...own, ...outcomes.flatMap(({ problems }) => problems)] }
 }
 
 const valueAt = (field: FormField, draft: Draft, isRequired: boolean, path: string): Outcome => {

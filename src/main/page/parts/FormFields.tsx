@@ -5,6 +5,7 @@ import {
   type Draft,
   type DraftProblem,
   initialDraft,
+  memberNamed,
   pathOfItem,
   pathOfMember
 } from "../../../domain/page/form/formDraft.ts"
@@ -331,10 +332,8 @@ export const GroupFields = ({
   suggestions
 }: GroupFieldsProps) => {
   const members: ReadonlyMap<string, Draft> = draft._tag === "Group" ? draft.members : new Map()
-  const others = [...members.keys()]
-    .filter((name) => field.members.every((member) => member.name !== name))
-    .map((name) => ({ name, field: { _tag: "Json" } as const, required: false }))
-  return [...field.members, ...others].map(({ field: member, name, required }) => (
+  const names = new Set([...field.members.map(({ name }) => name), ...members.keys()])
+  return Array.from(names, (name) => memberNamed(field, name)).map(({ field: member, name, required }) => (
     <Field
       key={name}
       field={member}

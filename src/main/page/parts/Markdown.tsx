@@ -86,11 +86,7 @@ const renderToken = (token: MarkedToken, depth: number): ComponentChildren => {
     case "code":
       return <LongText text={token.text} code />
     case "codespan":
-      return (
-        <code>
-          <Raw text={token.text} />
-        </code>
-      )
+      return h("code", null, <Raw text={token.text} />)
     case "table":
       return renderTable(token, depth)
     case "strong":
@@ -110,9 +106,8 @@ const renderToken = (token: MarkedToken, depth: number): ComponentChildren => {
         renderAddress(token.href, <Raw text={token.text} />)
       )
     case "text":
-      return token.tokens === undefined ? <Raw text={token.text} /> : renderTokens(token.tokens, depth)
     case "escape":
-      return <Raw text={token.text} />
+      return "tokens" in token && token.tokens ? renderTokens(token.tokens, depth) : <Raw text={token.text} />
     case "html":
     // An extension could add types.
     default:

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact"
+import { type ComponentChildren, h } from "preact"
 import { stateTones } from "../../../domain/page/officePicture.ts"
 import { formatCount } from "../../../domain/text/format.ts"
 import { LongText, Name } from "./Text.tsx"
@@ -53,22 +53,12 @@ export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, 
         <tbody>
           {rows.map((row, index) => (
             <tr key={keyOf(row, index)}>
-              {columns.map(({ cell, hint, kind, title }, at) =>
-                at === 0 && hasRowHeaders ? (
-                  <th key={title} scope="row">
-                    {cell(row)}
-                  </th>
-                ) : (
-                  <td
-                    key={title}
-                    class={typeof kind === "function" ? kind(row) : kind}
-                    title={hint?.(row)}
-                    data-title={title}
-                  >
-                    {cell(row)}
-                  </td>
-                )
-              )}
+              {columns.map(({ cell, hint, kind, title }, at) => {
+                const style = { class: typeof kind === "function" ? kind(row) : kind, title: hint?.(row) }
+                return at === 0 && hasRowHeaders
+                  ? h("th", { key: title, scope: "row" }, cell(row))
+                  : h("td", { key: title, ...style, "data-title": title }, cell(row))
+              })}
             </tr>
           ))}
         </tbody>
@@ -135,7 +125,7 @@ export const Sparkline = ({ values }: { readonly values: ReadonlyArray<number> }
             y={height - size}
             width={barWidth - 0.5}
             height={size}
-            class={value === 0 ? "bar-idle" : "bar-running"}
+            fill={value === 0 ? "var(--line)" : "var(--phase-running)"}
           />
         )
       })}

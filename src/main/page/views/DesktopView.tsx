@@ -6,8 +6,14 @@ import { currentOffice, versionOf } from "../connection/store.ts"
 import { useSetting } from "../connection/storage.ts"
 import { useReplies } from "../connection/api.ts"
 import { ComputerCards, ReplyView } from "../parts/missing.tsx"
+import { Select } from "../parts/controls.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
+
+const formats = [
+  ["markdown", "Markdown"],
+  ["text", "Text"]
+] as const
 
 /** How long a changed window is highlighted, in milliseconds. */
 const highlightTime = 2_000
@@ -40,7 +46,7 @@ const Windows = ({ isMarkdown, windows }: WindowsProps) => {
   return (
     <ol class="plain">
       {shown.map(({ key, text, uri }) => (
-        <li key={key} class={changed.has(key) ? "window changed" : "window"}>
+        <li key={key} class={changed.has(key) ? "card window changed" : "card window"}>
           <h3>
             <Name of={uri} length={1_000} />{" "}
             {isFullscreenUri(uri) && (
@@ -71,20 +77,9 @@ export const DesktopView = ({ address }: OfficeRoute) => {
   )
   const withChoice = (cards: JSX.Element) => (
     <>
-      <fieldset class="row inline">
-        <legend>Show windows as</legend>
-        {[true, false].map((one) => (
-          <label key={String(one)}>
-            <input
-              type="radio"
-              name="format"
-              checked={isMarkdown === one}
-              onChange={() => setFormat(one ? "markdown" : "text")}
-            />{" "}
-            {one ? "Markdown" : "Text"}
-          </label>
-        ))}
-      </fieldset>
+      <label class="row">
+        Show windows as <Select value={isMarkdown ? "markdown" : "text"} options={formats} onSelect={setFormat} />
+      </label>
       <p class="note">In the order of the Agent. A full-screen window hides the other windows of its MCP server.</p>
       {cards}
     </>

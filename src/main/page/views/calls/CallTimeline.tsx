@@ -44,7 +44,9 @@ const barsOf = (entry: TrackedCall, row: number, from: number, now: number) => {
     .map(({ from: start, phase, to }) => {
       const x = Math.max(0, start - from) * scale
       const size = Math.max(minBarWidth, (to - from) * scale - x)
-      return <rect key={start} x={x} y={row * rowHeight} width={size} height={barHeight} class={`bar-${phase}`} />
+      const fill = `var(--phase-${phase})`
+      const shape = { x, y: row * rowHeight, width: size, height: barHeight, fill }
+      return <rect key={start} {...shape} class={`bar-${phase}`} />
     })
 }
 

@@ -40,7 +40,14 @@ import { useOfficeTools } from "../tools/officeTools.ts"
 /** How often running bars grow, in milliseconds. */
 const tick = 250
 
-const Phase = ({ of }: { readonly of: CallPhase }) => <span class={`dot phase phase-${of}`}>{of}</span>
+/** The colour of the dot of a phase. */
+const dotOf = (phase: CallPhase) => ({ "--phase": `var(--phase-${phase})` })
+
+const Phase = ({ of }: { readonly of: CallPhase }) => (
+  <span class={`dot phase phase-${of}`} style={dotOf(of)}>
+    {of}
+  </span>
+)
 
 /** A call in a line. */
 export const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => (
@@ -70,7 +77,7 @@ const Latency = ({ calls }: { readonly calls: ReadonlyArray<TrackedCall> }) => {
 const Legend = () => (
   <ul class="row plain legend" aria-label="Colours">
     {callPhases.map((phase) => (
-      <li key={phase} class={`dot bar-${phase}`}>
+      <li key={phase} class="dot" style={dotOf(phase)}>
         {phase}
       </li>
     ))}

@@ -10,6 +10,7 @@ import { isJsonObject } from "../../../../domain/json.ts"
 import { type Draft, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import { GroupFields, useFormCheck } from "../../parts/FormFields.tsx"
+import { ErrorText } from "../../parts/missing.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 
 /** The answer of a command. */
@@ -81,11 +82,7 @@ export const ApprovalActions = ({ error, isSending, isSteady, onAnswer, tool }: 
   const deny = () => onAnswer({ action: "deny", ...(reason.trim() !== "" && { reason: reason.trim() }) })
   return (
     <form class="answers">
-      {error !== undefined && (
-        <p class="error" role="alert">
-          <Name of={error.message} length={1_000} />
-        </p>
-      )}
+      {error !== undefined && <ErrorText error={error} isAlert />}
       <div class="row field">
         <AnswerButton
           {...common}

@@ -6,6 +6,7 @@ import type { PageError } from "../../../../domain/page/PageCommand.ts"
 import { sendCommand, useAction, useReplies } from "../../connection/api.ts"
 import { currentOffice, pageState, session, useServerTime } from "../../connection/store.ts"
 import { SmallButton } from "../../parts/controls.tsx"
+import { ErrorText } from "../../parts/missing.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { LongText, Name, formatClock, formatDateTime } from "../../parts/Text.tsx"
 import { type Answer, ApprovalActions, type ApprovalActionsProps, QuestionForm } from "./ApprovalActions.tsx"
@@ -125,12 +126,10 @@ const AnswerableApproval = ({ entry, error: answerError, ...answering }: Answera
       )}
       <ApprovalFacts entry={entry} view={reply} />
       {error !== undefined && (
-        <p>
-          <span class="error" role="alert">
-            <Name of={error.message} length={1_000} /> ({error.code})
-          </span>{" "}
+        <>
+          <ErrorText error={error} isAlert />
           <SmallButton onPress={() => setAttempt(attempt + 1)}>Try again</SmallButton>
-        </p>
+        </>
       )}
       {reply?.input !== undefined && (
         <QuestionForm {...actions} input={reply.input} draft={draft} onDraft={setDraft} error={answerError} />

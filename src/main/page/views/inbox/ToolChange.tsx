@@ -52,7 +52,7 @@ const Difference = ({ after, before, sentences, title }: DescribedDifference) =>
 )
 
 const Changes = ({ change }: { readonly change: NonNullable<ApprovalView["change"]> }) => (
-  <section class="warning" aria-label="Change of the tool">
+  <section class="card warning" aria-label="Change of the tool">
     <h3>This tool has changed since it was approved</h3>
     <p>
       <Name of={change.approvedBy} /> approved it on {formatDateTime(change.approvedAt)}.

@@ -17,6 +17,7 @@ import { connectionWords, currentOffice, session } from "../../connection/store.
 import { readInput, writeInput } from "../../connection/storage.ts"
 import { SchemaForm, useFormCheck } from "../../parts/FormFields.tsx"
 import { CopyButton, Select } from "../../parts/controls.tsx"
+import { ErrorText } from "../../parts/missing.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 import type { PageTool } from "./officeTools.ts"
@@ -224,11 +225,7 @@ const ExplainCall = ({ agents, command }: ExplainProps) => {
           Which rule decides?
         </button>
       </div>
-      {error !== undefined && (
-        <div class="error" role="alert">
-          <LongText text={error.message} />
-        </div>
-      )}
+      {error !== undefined && <ErrorText error={error} isAlert />}
       {reply !== undefined && <Explanation explained={reply} />}
     </section>
   )
