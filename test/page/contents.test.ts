@@ -53,10 +53,10 @@ describePages("office page", () => {
       const text = "| key | value |\n|---|---|\n| one | **two** |"
       const { page } = await open(desktop, withWindows(`window://notes/a\n\n${text}`))
       await page.getByRole("cell", { name: "two" }).waitFor()
-      await page.getByLabel("Show windows as").selectOption("Text")
+      await page.getByLabel("Show windows as").selectOption("text")
       await page.getByText("| one | **two** |").waitFor()
       assert.strictEqual(await page.getByRole("table").count(), 0)
-      await page.getByLabel("Show windows as").selectOption("Markdown")
+      await page.getByLabel("Show windows as").selectOption("markdown")
       await page.getByRole("table").waitFor()
     })
 

@@ -1,5 +1,5 @@
 import { isToolCall, phaseOf } from "./calls/callPhase.ts"
-import type { InspectedPart, InspectedServer } from "./Inspection.ts"
+import type { InspectedPart } from "./Inspection.ts"
 import type { OfficeSummary } from "./offices.ts"
 import { computerKey, type PageState } from "./PageState.ts"
 
@@ -69,10 +69,7 @@ const measureTraffic = ({ calls }: PageState, { line, office }: OfficeSummary, n
     traffic.get(`${role} ${name}`) ?? { running: 0, waiting: 0, ended: 0, failed: 0 }
 }
 
-const partOf = (
-  kind: "server" | InspectedPart["kind"],
-  { name, state }: InspectedServer | InspectedPart
-): DrivenPart => ({
+const partOf = (kind: DrivenPart["kind"], { name, state }: Pick<DrivenPart, "name" | "state">): DrivenPart => ({
   kind,
   name,
   state,

@@ -145,7 +145,9 @@ const RunningCalls = () => {
   if (running.length === 0) return null
   return (
     <details class="chip">
-      <summary class="dot running">{formatNumberOf(running.length, "running call")}</summary>
+      <summary class="dot" style={{ "--phase": "var(--phase-running)" }}>
+        {formatNumberOf(running.length, "running call")}
+      </summary>
       <ul class="plain card">
         {running.map(([key, { abort, request }]) => (
           <li key={key} class="row between">
@@ -203,11 +205,10 @@ const Header = () => {
   )
 }
 
-interface LinksProps {
+interface LinksProps extends Pick<OfficeRoute, "address"> {
   readonly label: string
   readonly kind: string
   readonly links: ReadonlyArray<readonly [title: string, view: OfficeViewName, isCurrent: boolean]>
-  readonly address: OfficeRoute["address"]
 }
 
 const Links = ({ address, kind, label, links }: LinksProps) => {
@@ -229,22 +230,12 @@ const Links = ({ address, kind, label, links }: LinksProps) => {
 
 const OfficeNavigation = ({ address, view }: OfficeRoute) => {
   const [, shown] = places.find(([, one]) => one.includes(view)) ?? ["", []]
+  const tabs = places.map(([title, one]) => [title, one[0], one.includes(view)] as const)
+  const segments = shown.map((one) => [views[one].title, one, one === view] as const)
   return (
     <>
-      <Links
-        address={address}
-        label="Office"
-        kind="tabs"
-        links={places.map(([title, one]) => [title, one[0], one.includes(view)])}
-      />
-      {shown.length > 1 && (
-        <Links
-          address={address}
-          label="Explore"
-          kind="segments"
-          links={shown.map((one) => [views[one].title, one, one === view])}
-        />
-      )}
+      <Links address={address} label="Office" kind="tabs" links={tabs} />
+      {shown.length > 1 && <Links address={address} label="Explore" kind="segments" links={segments} />}
     </>
   )
 }

@@ -1,5 +1,5 @@
 import type { JSX } from "preact"
-import { useEffect, useId, useRef, useState } from "preact/hooks"
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks"
 import {
   absent,
   type Draft,
@@ -477,7 +477,7 @@ const Field = ({ isInner = false, onFocus, ...given }: LabelledFieldProps) => {
 export const useFormCheck = (problems: ReadonlyArray<DraftProblem>) => {
   const form = useRef<HTMLFormElement>(null)
   const [attempts, setAttempts] = useState(0)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const invalid = ":is(input, select, textarea)[aria-invalid=true], [role=radiogroup][aria-invalid=true] input"
     if (attempts > 0) form.current?.querySelector<HTMLElement>(invalid)?.focus()
   }, [attempts])

@@ -106,29 +106,16 @@ const barWidth = 2
 
 /** Calls in each of the last seconds as bars. */
 export const Sparkline = ({ values }: { readonly values: ReadonlyArray<number> }) => {
-  const max = Math.max(1, ...values)
-  const label = `calls per second in the last minute, at most ${Math.max(0, ...values)}`
+  const max = Math.max(0, ...values)
+  const width = values.length * barWidth
+  const bars = values.flatMap((value, index) =>
+    value === 0 ? [] : [`M${(index + 0.5) * barWidth} ${height}v-${Math.max(2, (value / max) * height)}`]
+  )
+  const label = `calls per second in the last minute, at most ${max}`
   return (
-    <svg
-      role="img"
-      aria-label={label}
-      viewBox={`0 0 ${values.length * barWidth} ${height}`}
-      width={values.length * barWidth}
-      height={height}
-    >
-      {values.map((value, index) => {
-        const size = value === 0 ? 1 : Math.max(2, (value / max) * height)
-        return (
-          <rect
-            key={index}
-            x={index * barWidth}
-            y={height - size}
-            width={barWidth - 0.5}
-            height={size}
-            fill={value === 0 ? "var(--line)" : "var(--phase-running)"}
-          />
-        )
-      })}
+    <svg role="img" aria-label={label} viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
+      <path d={`M0 ${height - 0.5}h${width}`} stroke="var(--line)" />
+      <path d={bars.join("")} stroke="var(--phase-running)" stroke-width={barWidth - 0.5} />
     </svg>
   )
 }

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact"
+import type { ComponentChildren } from "preact"
 import type { PageError } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
 import { currentOffice, memberCommand } from "../connection/store.ts"
@@ -42,16 +42,14 @@ interface ComputerCardsProps {
   /** What the view shows, for an office without Computers. */
   readonly hint: string
   readonly children: (computer: PageMember) => ComponentChildren
-  /** Puts the cards into their surroundings. */
-  readonly around?: (cards: JSX.Element) => JSX.Element
 }
 
 /** A card for each Computer of an office; a hint and an example of a command without one. */
-export const ComputerCards = ({ address, around = (cards) => cards, children, hint }: ComputerCardsProps) => {
+export const ComputerCards = ({ address, children, hint }: ComputerCardsProps) => {
   const { computers } = currentOffice(address)
   if (computers.length === 0)
     return <Empty command={exampleCommand(address.office)}>No Computer is in this office. {hint}</Empty>
-  const cards = computers.map((computer) => (
+  return computers.map((computer) => (
     <section key={computer.sid} class="card">
       <h2>
         <Name of={computer.name} />
@@ -59,5 +57,4 @@ export const ComputerCards = ({ address, around = (cards) => cards, children, hi
       {children(computer)}
     </section>
   ))
-  return around(<>{cards}</>)
 }

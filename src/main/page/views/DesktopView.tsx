@@ -1,4 +1,3 @@
-import type { JSX } from "preact"
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { changedWindows, isFullscreenUri, parseDesktop, type ShownWindow } from "../../../domain/page/windows.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
@@ -10,10 +9,7 @@ import { Select } from "../parts/controls.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 
-const formats = [
-  ["markdown", "Markdown"],
-  ["text", "Text"]
-] as const
+const formats = ["markdown", "text"]
 
 /** How long a changed window is highlighted, in milliseconds. */
 const highlightTime = 2_000
@@ -75,26 +71,24 @@ export const DesktopView = ({ address }: OfficeRoute) => {
       command: { _tag: "GetDesktop", ...address, computer: computer.name }
     }))
   )
-  const withChoice = (cards: JSX.Element) => (
+  return (
     <>
       <label class="row">
-        Show windows as <Select value={isMarkdown ? "markdown" : "text"} options={formats} onSelect={setFormat} />
+        Show windows as{" "}
+        <Select
+          value={isMarkdown ? "markdown" : "text"}
+          options={formats.map((one) => [one, one])}
+          onSelect={setFormat}
+        />
       </label>
       <p class="note">In the order of the Agent. A full-screen window hides the other windows of its MCP server.</p>
-      {cards}
+      <ComputerCards address={address} hint="Windows are MCP resources with window:// URIs of its MCP servers:">
+        {({ name }) => (
+          <ReplyView {...replies.get(name)}>
+            {({ desktops }) => <Windows windows={desktops} isMarkdown={isMarkdown} />}
+          </ReplyView>
+        )}
+      </ComputerCards>
     </>
-  )
-  return (
-    <ComputerCards
-      address={address}
-      hint="Windows are MCP resources with window:// URIs of its MCP servers:"
-      around={withChoice}
-    >
-      {({ name }) => (
-        <ReplyView {...replies.get(name)}>
-          {({ desktops }) => <Windows windows={desktops} isMarkdown={isMarkdown} />}
-        </ReplyView>
-      )}
-    </ComputerCards>
   )
 }

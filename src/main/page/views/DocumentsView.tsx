@@ -1,4 +1,3 @@
-import type { JSX } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { DocumentSummary } from "../../../domain/model/messages/requests.ts"
 import { formatCount, formatNumberOf } from "../../../domain/text/format.ts"
@@ -153,11 +152,22 @@ export const DocumentsView = ({ address, parameters }: OfficeRoute) => {
   const search = parameters["q"] ?? ""
   const keywords = search.split(/\s+/).filter((word) => word !== "")
   const { computer, uri } = parameters
-  const withPreview = (cards: JSX.Element) => (
+  return (
     <>
       <KeywordsField search={search} />
       <div class="columns">
-        <div>{cards}</div>
+        <div>
+          <ComputerCards address={address} hint="Documents are MCP resources with dpe:// URIs of its MCP servers:">
+            {(one) => (
+              <ComputerDocuments
+                key={search}
+                computer={one}
+                keywords={keywords}
+                chosen={one.name === computer ? uri : undefined}
+              />
+            )}
+          </ComputerCards>
+        </div>
         <section class="card" aria-label="Document">
           {uri === undefined || computer === undefined ? (
             <p class="note">Choose a document to see its text.</p>
@@ -167,21 +177,5 @@ export const DocumentsView = ({ address, parameters }: OfficeRoute) => {
         </section>
       </div>
     </>
-  )
-  return (
-    <ComputerCards
-      address={address}
-      hint="Documents are MCP resources with dpe:// URIs of its MCP servers:"
-      around={withPreview}
-    >
-      {(one) => (
-        <ComputerDocuments
-          key={search}
-          computer={one}
-          keywords={keywords}
-          chosen={one.name === computer ? uri : undefined}
-        />
-      )}
-    </ComputerCards>
   )
 }

@@ -135,30 +135,9 @@ const rejectionColumns: ReadonlyArray<Column<Rejection>> = [
   { title: "Address", cell: ({ remoteAddress = "" }) => <Name of={remoteAddress} /> }
 ]
 
-interface TotalsProps {
-  readonly offices: ReadonlyArray<OfficeSummary>
-  readonly nodes: ReadonlyArray<PageNode>
-}
-
-const Totals = ({ nodes, offices }: TotalsProps) => {
-  const totalOf = <A,>(rows: ReadonlyArray<A>, count: (row: A) => number) =>
-    formatCount(rows.reduce((total, row) => total + count(row), 0))
-  return (
-    <div class="card">
-      <Facts
-        isRow
-        facts={[
-          ["Offices", formatCount(offices.length)],
-          ["Agents", totalOf(offices, ({ agents }) => agents.length)],
-          ["Computers", totalOf(offices, ({ computers }) => computers.length)],
-          ["Calls per second", totalOf(offices, ({ callsPerSecond }) => callsPerSecond)],
-          ["Calls in flight", totalOf(nodes, ({ callsInFlight }) => callsInFlight)],
-          ["Connections", totalOf(nodes, ({ connections }) => connections)]
-        ]}
-      />
-    </div>
-  )
-}
+/** The sum of a figure of offices or nodes. */
+const totalOf = <A,>(rows: ReadonlyArray<A>, figureOf: (row: A) => number): string =>
+  formatCount(rows.reduce((total, row) => total + figureOf(row), 0))
 
 /** All offices of the Server, its nodes, and what it rejected. */
 export const OfficesView = () => {
@@ -173,7 +152,19 @@ export const OfficesView = () => {
         In an office one Agent, the host of a language model, works with any number of Computers, which run MCP servers.
         This page observes them. It is not a member.
       </p>
-      <Totals offices={offices} nodes={nodes} />
+      <div class="card">
+        <Facts
+          isRow
+          facts={[
+            ["Offices", formatCount(offices.length)],
+            ["Agents", totalOf(offices, ({ agents }) => agents.length)],
+            ["Computers", totalOf(offices, ({ computers }) => computers.length)],
+            ["Calls per second", totalOf(offices, ({ callsPerSecond }) => callsPerSecond)],
+            ["Calls in flight", totalOf(nodes, ({ callsInFlight }) => callsInFlight)],
+            ["Connections", totalOf(nodes, ({ connections }) => connections)]
+          ]}
+        />
+      </div>
       {offices.length === 0 ? (
         <Empty command={`${exampleCommand("team")}\n${memberCommand("agent", "team", "tools")}`}>
           No member has joined an office. An office exists while it has members. Start a Computer, then an Agent:

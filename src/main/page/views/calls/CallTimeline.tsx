@@ -102,14 +102,14 @@ export const CallTimeline = ({ calls, children, computers, now, ...rest }: CallT
         </label>
       </div>
       {lanes.map((lane) => (
-        <div key={lane.computer} class="row nowrap lane-row">
+        <div key={lane.computer} class="row nowrap field">
           <span class="lane-name">
             <Name of={lane.computer} length={40} />
           </span>
           <Bars lane={lane} from={from} now={now} {...rest} />
         </div>
       ))}
-      <div class="row nowrap lane-row note" aria-hidden="true">
+      <div class="row nowrap field note" aria-hidden="true">
         <span class="lane-name" />
         <span class="row between grow">
           <span>{formatDuration(span * 1000)} ago</span>

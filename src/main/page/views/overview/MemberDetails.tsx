@@ -1,5 +1,5 @@
 import { formatDuration, formatNumberOf } from "../../../../domain/text/format.ts"
-import type { InspectedPart, InspectedServer, Inspection } from "../../../../domain/page/Inspection.ts"
+import type { InspectedPart, InspectedServer } from "../../../../domain/page/Inspection.ts"
 import type { PageMember } from "../../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../../domain/page/PageState.ts"
 import { pageState, session, useServerTime } from "../../connection/store.ts"
@@ -60,15 +60,22 @@ const partColumns: ReadonlyArray<Column<InspectedPart>> = [
   linesColumn("Recent faults", "fault", ({ faults = [] }) => faults.map(({ at, text }) => `${formatClock(at)} ${text}`))
 ]
 
-const Inspected = ({ parts, servers }: Inspection) => {
+/** What a Computer drives, or the reason why it is not known. */
+const ComputerDetails = ({ member }: { readonly member: PageMember }) => {
   const columns = serverColumns(useServerTime(5_000))
+  const inspection = pageState.value.inspections.get(computerKey(member, member.name))
+  if (session.value?.office !== undefined)
+    return <p class="note">Computers report this information to the page of their Server only.</p>
+  if (!member.features.inspection)
+    return <p class="note">This information is not available from the implementation of this Computer.</p>
+  if (inspection === undefined) return <p class="note">The Computer has not reported its state yet.</p>
   return (
     <>
       <Table
         label="MCP servers"
         width="wide"
         columns={columns}
-        rows={servers}
+        rows={inspection.servers}
         keyOf={({ name }) => name}
         empty="This Computer has no MCP servers."
       />
@@ -77,23 +84,12 @@ const Inspected = ({ parts, servers }: Inspection) => {
         label="Devices and packs"
         width="wide"
         columns={partColumns}
-        rows={parts}
+        rows={inspection.parts}
         keyOf={({ kind, name }) => `${kind} ${name}`}
         empty="This Computer has neither devices nor tool packs."
       />
     </>
   )
-}
-
-/** What a Computer drives, or the reason why it is not known. */
-const ComputerDetails = ({ member }: { readonly member: PageMember }) => {
-  const inspection = pageState.value.inspections.get(computerKey(member, member.name))
-  if (session.value?.office !== undefined)
-    return <p class="note">Computers report this information to the page of their Server only.</p>
-  if (!member.features.inspection)
-    return <p class="note">This information is not available from the implementation of this Computer.</p>
-  if (inspection === undefined) return <p class="note">The Computer has not reported its state yet.</p>
-  return <Inspected {...inspection} />
 }
 
 /** A member, with the MCP servers, devices and packs of a Computer. */
