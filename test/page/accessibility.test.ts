@@ -221,7 +221,7 @@ describePages("office page", () => {
     it("changes the format of windows", async () => {
       const { page } = await open("#/office/0.2/team/desktop", prepareBusyServer)
       await page.getByRole("cell", { name: "4,812" }).waitFor()
-      await tabTo(page, "Markdown")
+      await page.getByRole("combobox", { name: "Show windows as" }).focus()
       await page.keyboard.press("ArrowDown")
       await page.getByText("| unit  | 4,812  | 0      |").waitFor()
       await page.keyboard.press("ArrowUp")
