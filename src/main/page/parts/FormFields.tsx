@@ -206,7 +206,7 @@ const Options = ({ chosen, isMultiple = false, name, onChoose, options, required
   )
 }
 
-/** A list of choices. Items that are none of them stay. */
+/** A list of choices. Other items stay. */
 const ChoicesField = ({ choice, draft, onChange, ...rest }: FieldProps & { readonly choice: FieldOf<"Choice"> }) => {
   const items = draft._tag === "List" ? draft.items : []
   const change = (indexes: ReadonlyArray<number>) => {
