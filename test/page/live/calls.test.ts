@@ -135,7 +135,7 @@ describePages("office page of a live Server", () => {
     await page.getByText("Connected", { exact: true }).waitFor()
     await plain.call({ computer: "desk", tool: "add_note", params: { text: "secret words" } })
     await callOf(page, "add_note").click()
-    await details(page).getByText("The arguments are missing: the Server does not capture them by default.").waitFor()
+    await details(page).getByText("The arguments are missing: only a2c server --page-bodies captures them.").waitFor()
     assert.notInclude((await details(page).textContent()) ?? "", "secret words")
   })
 })
