@@ -71,7 +71,11 @@ const parse = (lines: ReadonlyArray<string>): ReadonlyArray<string | null> => {
   })
   const split = (output[3] ?? "").split("\0\0").slice(0, -1)
   const input = JSON.stringify(split.map((args) => args.split("\0")))
-  const { stderr } = spawnSync(process.execPath, ["test/fixtures/parsedOnly.ts"], { encoding: "utf8", input, timeout: 120_000 })
+  const { stderr } = spawnSync(process.execPath, ["test/fixtures/parsedOnly.ts"], {
+    encoding: "utf8",
+    input,
+    timeout: 120_000
+  })
   return JSON.parse(stderr.trim().split("\n").at(-1) ?? "") as ReadonlyArray<string | null>
 }
 
