@@ -99,6 +99,7 @@ const processes = [
   "test/domain/devices/{fuzz,speed}.test.ts",
   "test/fuzz/**/*.test.ts",
   "test/main/cli/{failures,secretFlags,terminalOutput,toolsFlags}.test.ts",
+  "test/main/cli/output/commands.test.ts",
   "test/main/cli/arguments/argumentSource.test.ts",
   "test/main/cli/server/{limitFlags,officePage}.test.ts",
   "test/main/entrypoints/nodeVersion.test.ts",
