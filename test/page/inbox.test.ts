@@ -502,6 +502,15 @@ describePages("office page", () => {
       await drawer(page).waitFor({ state: "detached" })
     })
 
+    it("lists the approvals of the office that is shown", async () => {
+      const lab = makeWaitingCall({ id: "2", office: "lab", tool: "mix" }, "approval-2")
+      const { page } = await open(inbox, withCalls(makeWaitingCall(), lab))
+      await cardOf(page, "write_file").waitFor()
+      await page.evaluate(`location.hash = "#/office/0.2/lab"`)
+      await cardOf(page, "mix").waitFor()
+      assert.strictEqual(await cardOf(page, "write_file").count(), 0)
+    })
+
     it("takes the focus, and gives it back at Escape", async () => {
       const { page } = await open("#/offices", waiting)
       await button(page).press("Enter")

@@ -190,6 +190,18 @@ describePages("office page", () => {
   })
 
   describe("navigation", () => {
+    it("stays where it is scrolled while events arrive", async () => {
+      const members = Array.from({ length: 30 }, (_, index) => makeMember({ sid: `${index}`, name: `c${index}` }))
+      const { page, server } = await open("#/office/0.2/team/settings", withSnapshot({ members }))
+      await page.getByRole("button", { name: "Disconnect c29" }).waitFor()
+      await page.evaluate("scrollTo(0, document.body.scrollHeight)")
+      const before = await page.evaluate("scrollY")
+      assert.isAbove(Number(before), 0)
+      server.send(makeBatch([{ _tag: "Entered", member: makeMember({ sid: "late", name: "late" }) }]))
+      await page.getByRole("button", { name: "Disconnect late" }).waitFor()
+      assert.strictEqual(await page.evaluate("scrollY"), before)
+    })
+
     it("gives each view an address and a title, and the back button returns", async () => {
       const { page } = await open("#/offices")
       await page.getByRole("link", { name: "team" }).click()

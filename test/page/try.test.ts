@@ -326,9 +326,10 @@ describePages("office page", () => {
       await page.getByText("done meanwhile", { exact: true }).waitFor()
     })
 
-    it("is cancelled from another view", async () => {
+    /** Starts a call that runs until it is cancelled. */
+    const startCall = async () => {
       let isCancelled = false
-      const { page } = await open(tryEcho, (server) => {
+      const { page, server } = await open(tryEcho, (server) => {
         withTool()(server)
         server.call = async function* (_request, signal) {
           yield { _tag: "Started", as: "agent", name: "operator:ops" }
@@ -338,27 +339,32 @@ describePages("office page", () => {
       })
       await run(page)
       await page.getByText("The call runs as the Agent operator:ops of the office.").waitFor()
+      return { isCancelled: () => isCancelled, page, server }
+    }
+
+    it("ends with the session, whose next operator does not see it", async () => {
+      const { isCancelled, page, server } = await startCall()
+      server.session = undefined
+      server.dropStreams()
+      await page.getByLabel("Key or token").fill(server.token)
+      await waitUntil(isCancelled)
+      await page.getByRole("button", { name: "Sign in" }).click()
+      await page.getByRole("region", { name: "Result" }).getByText("Its result appears here.").waitFor()
+    })
+
+    it("is cancelled from another view", async () => {
+      const { isCancelled, page } = await startCall()
       await page.getByRole("link", { name: "Overview" }).click()
       await page.getByText("1 running call").click()
       await page.getByRole("button", { name: "Cancel echo" }).click()
-      await waitUntil(() => isCancelled)
+      await waitUntil(isCancelled)
     })
 
     it("cancels the call", async () => {
-      let isCancelled = false
-      const { page } = await open(tryEcho, (server) => {
-        withTool()(server)
-        server.call = async function* (_request, signal) {
-          yield { _tag: "Started", as: "agent", name: "operator:ops" }
-          await new Promise((ended) => signal.addEventListener("abort", ended))
-          isCancelled = true
-        }
-      })
-      await run(page)
-      await page.getByText("The call runs as the Agent operator:ops of the office.").waitFor()
+      const { isCancelled, page } = await startCall()
       await page.getByRole("button", { name: "Cancel" }).click()
       await page.getByRole("alert").getByText("cancelled").waitFor()
-      await waitUntil(() => isCancelled)
+      await waitUntil(isCancelled)
     })
 
     /** Runs the tool with this result, and gives its region. */

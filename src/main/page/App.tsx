@@ -11,7 +11,7 @@ import {
 import { signOut, useAction } from "./connection/api.ts"
 import { disconnect } from "./connection/connect.ts"
 import { clearInputs, useSetting } from "./connection/storage.ts"
-import { clearPageCalls, pageCalls } from "./connection/pageCalls.ts"
+import { pageCalls } from "./connection/pageCalls.ts"
 import * as store from "./connection/store.ts"
 import { isDrawerOpen } from "./connection/store.ts"
 import { Icon } from "./parts/Icon.tsx"
@@ -78,7 +78,6 @@ const SignOutButton = () => {
   const end = async () => {
     await signOut()
     clearInputs()
-    clearPageCalls()
     disconnect()
   }
   return (
@@ -216,7 +215,7 @@ const Links = ({ address, kind, label, links }: LinksProps) => {
   // A narrow page does not show all links at once.
   useEffect(() => {
     element.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
-  })
+  }, [links.find(([, , isCurrent]) => isCurrent)?.[1]])
   return (
     <nav ref={element} aria-label={label} class={kind}>
       {links.map(([title, view, isCurrent]) => (

@@ -1,3 +1,4 @@
+import { mcpToolName } from "../../model/messages/mcpNames.ts"
 import { formatDecided, formatServerNames } from "../../model/CallStatus.ts"
 import type { PageCall } from "../PageEvent.ts"
 import { escapeNonAscii, type JsonObject } from "../../json.ts"
@@ -17,8 +18,8 @@ const failures: { readonly [outcome: string]: string } = {
   4005: "the call did not run: it was not approved"
 }
 
-/** True for a call of a tool. The other requests, such as for the list of tools, are housekeeping of the members. */
-export const isToolCall = ({ tool }: Pick<PageCall, "tool">): boolean => tool !== undefined
+/** True for a call of a tool. The other requests, such as for the list of tools, or to an MCP server, are housekeeping. */
+export const isToolCall = ({ tool }: Pick<PageCall, "tool">): boolean => tool !== undefined && tool !== mcpToolName
 
 /** `waiting`: for MCP servers that start; `consent`: for the consent of the user of the Computer. */
 export const phaseOf = ({

@@ -2,6 +2,7 @@ import { effect } from "@preact/signals"
 import { parseJson } from "../../../domain/json.ts"
 import type { PageMessage } from "../../../domain/page/PageEvent.ts"
 import { apiUrl, fetchSession, sendCommand } from "./api.ts"
+import { clearPageCalls } from "./pageCalls.ts"
 import { connection, pageState, receive, route, session } from "./store.ts"
 
 /** Delays between attempts to connect, in milliseconds; the last one repeats. */
@@ -52,13 +53,14 @@ export const connect = async (): Promise<void> => {
   } catch {
     return retryLater()
   }
-  if (session.peek() === undefined) connection.value = "SignIn"
+  if (session.peek() === undefined) disconnect()
   else openEvents()
 }
 
-/** Shows the sign-in form after the session has ended. */
+/** Shows the sign-in form after the session has ended, and forgets what it has called. */
 export const disconnect = (): void => {
   closeEvents()
+  clearPageCalls()
   session.value = undefined
   connection.value = "SignIn"
 }

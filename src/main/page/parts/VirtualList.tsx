@@ -148,14 +148,14 @@ interface ListWithDetailsProps<A> extends VirtualListProps<A> {
 /** A list, and beside it the details of the chosen item. */
 export const ListWithDetails = <A,>({ details, detailsLabel, hint, ...list }: ListWithDetailsProps<A>) => {
   const element = useRef<HTMLElement>(null)
-  const select = (item: A): void => {
-    list.onSelect(item)
-    // A narrow page shows the details below the list.
-    if (matchMedia("(max-width: 60rem)").matches) requestAnimationFrame(() => element.current?.scrollIntoView())
+  // A narrow page shows the details below the list. The arrow keys choose further entries, and stay at the list.
+  const showDetails = ({ target }: MouseEvent): void => {
+    const isChoice = target instanceof Element && target.closest("[role=option]") !== null
+    if (isChoice && matchMedia("(max-width: 60rem)").matches) element.current?.scrollIntoView()
   }
   return (
-    <div class="columns">
-      <VirtualList {...list} onSelect={select} />
+    <div class="columns" onClick={showDetails}>
+      <VirtualList {...list} />
       <section ref={element} class="card" aria-label={detailsLabel}>
         {details ?? <p class="note">{hint}</p>}
       </section>

@@ -133,7 +133,7 @@ const groups: { readonly [name: string]: (at: Place) => ReadonlyArray<ReadonlyAr
     ["server", "health", url],
     ["server", "status", "http://127.0.0.1:1"],
     ["server", "key", "--list", keys],
-    ["server", "key", "--revoke", keys, "nobody"],
+    ["server", "key", "--revoke", keys, "carola"],
     ["server", "key", "--list", join(folder, "missing.json")],
     ["server", "--host", "0.0.0.0"],
     ["server", "--tls-cert", "cert.pem"]

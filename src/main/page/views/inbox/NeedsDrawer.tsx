@@ -2,7 +2,8 @@ import { computed } from "@preact/signals"
 import { useEffect, useMemo, useRef } from "preact/hooks"
 import { stateTones } from "../../../../domain/page/officePicture.ts"
 import type { InspectedServer } from "../../../../domain/page/Inspection.ts"
-import { computerKey } from "../../../../domain/page/PageState.ts"
+import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
+import { computerKey, officeKey } from "../../../../domain/page/PageState.ts"
 import { SmallButton } from "../../parts/controls.tsx"
 import { Icon } from "../../parts/Icon.tsx"
 import {
@@ -62,17 +63,72 @@ export const shownApprovals = computed(() =>
   route.value._tag === "Office" ? approvalsOfOffice(openApprovals.value, route.value.address) : openApprovals.value
 )
 
-/** What needs a person: approvals, questions and failed MCP servers, from every view. */
-export const NeedsDrawer = () => {
-  const state = pageState.value
+/** The calls that wait for an approval. Cards keep their places, so another office has another list. */
+const Approvals = () => {
   const open = shownApprovals.value
   const listed = useRef<ReadonlyArray<ListedApproval>>([])
-  listed.current = updateListed(listed.current, open, state.calls)
+  listed.current = updateListed(listed.current, open, pageState.value.calls)
   const cards = listed.current.slice(0, maxCards)
-  const office = route.value._tag === "Office" ? route.value.address : undefined
-  const decided = useMemo(() => office && findDecidedCalls(state.calls, office), [state.calls, office])
   const list = useRef<HTMLDivElement>(null)
   const isSteady = useSteady(list)
+  return (
+    <>
+      <p role="status">
+        {`${formatNumberOf(open.length, "call")} ${open.length > 1 ? "wait" : "waits"} for an approval`}
+        {open.some(({ approval }) => approval.isQuestion === true) && " or an answer"}
+      </p>
+      <div ref={list}>
+        {cards.map((entry) => (
+          <ApprovalCard key={entry.key} entry={entry} canDecide={canDecide(entry)} isSteady={isSteady} />
+        ))}
+        {cards.length === 0 && <Empty>Calls that need an approval, and questions of MCP servers, appear here.</Empty>}
+      </div>
+      {cards.length > 0 && (
+        <p class="note access-keys">
+          Access keys of the browser: N opens and closes this list, A allows once, D denies.
+        </p>
+      )}
+      {listed.current.length > cards.length && (
+        <p class="note">{formatCount(listed.current.length - cards.length)} further approvals follow after these.</p>
+      )}
+    </>
+  )
+}
+
+const FailedServers = () =>
+  failedServers.value.map(({ computer, server: { name, reason = "", state } }) => (
+    <article key={`${computer.sid} ${name}`} class="card">
+      <h2>
+        <Icon of="server" /> <Name of={name} /> <span class="bad">{state}</span>
+      </h2>
+      <LongText text={reason} />
+      <a href={officeHash(computer, "overview", { computer: computer.name })}>
+        Show the Computer <Name of={computer.name} />
+      </a>
+    </article>
+  ))
+
+const Decisions = ({ address }: { readonly address: OfficeAddress }) => {
+  const { calls } = pageState.value
+  const decided = useMemo(() => findDecidedCalls(calls, address), [calls, address])
+  return (
+    <>
+      <h2>Latest decisions</h2>
+      <Table
+        label="Latest decisions"
+        width="medium"
+        columns={decisionColumns}
+        rows={decided}
+        keyOf={({ call }) => call.id}
+        empty="No approver decided a call since this page was opened."
+      />
+    </>
+  )
+}
+
+/** What needs a person: approvals, questions and failed MCP servers, from every view. */
+export const NeedsDrawer = () => {
+  const address = route.value._tag === "Office" ? route.value.address : undefined
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     const opener = document.activeElement
@@ -94,58 +150,17 @@ export const NeedsDrawer = () => {
           Close
         </SmallButton>
       </div>
-      <div class="row between field">
-        <span role="status">
-          {`${formatNumberOf(open.length, "call")} ${open.length > 1 ? "wait" : "waits"} for an approval`}
-          {open.some(({ approval }) => approval.isQuestion === true) && " or an answer"}
-        </span>
-        <label>
-          <input
-            type="checkbox"
-            checked={isSoundOn.value}
-            onChange={(event) => switchSound(event.currentTarget.checked)}
-          />{" "}
-          Sound for new approvals
-        </label>
-      </div>
-      <div ref={list}>
-        {cards.map((entry) => (
-          <ApprovalCard key={entry.key} entry={entry} canDecide={canDecide(entry)} isSteady={isSteady} />
-        ))}
-        {cards.length === 0 && <Empty>Calls that need an approval, and questions of MCP servers, appear here.</Empty>}
-      </div>
-      {cards.length > 0 && (
-        <p class="note access-keys">
-          Access keys of the browser: N opens and closes this list, A allows once, D denies.
-        </p>
-      )}
-      {listed.current.length > cards.length && (
-        <p class="note">{formatCount(listed.current.length - cards.length)} further approvals follow after these.</p>
-      )}
-      {failedServers.value.map(({ computer, server: { name, reason = "", state: word } }) => (
-        <article key={`${computer.sid} ${name}`} class="card">
-          <h2>
-            <Icon of="server" /> <Name of={name} /> <span class="bad">{word}</span>
-          </h2>
-          <LongText text={reason} />
-          <a href={officeHash(computer, "overview", { computer: computer.name })}>
-            Show the Computer <Name of={computer.name} />
-          </a>
-        </article>
-      ))}
-      {decided !== undefined && (
-        <>
-          <h2>Latest decisions</h2>
-          <Table
-            label="Latest decisions"
-            width="medium"
-            columns={decisionColumns}
-            rows={decided}
-            keyOf={({ call }) => call.id}
-            empty="No approver decided a call since this page was opened."
-          />
-        </>
-      )}
+      <label>
+        <input
+          type="checkbox"
+          checked={isSoundOn.value}
+          onChange={(event) => switchSound(event.currentTarget.checked)}
+        />{" "}
+        Sound for new approvals
+      </label>
+      <Approvals key={address && officeKey(address)} />
+      <FailedServers />
+      {address && <Decisions address={address} />}
     </aside>
   )
 }
