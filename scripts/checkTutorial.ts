@@ -36,7 +36,9 @@ const prepare = async (step: Step, machines: { readonly [name: string]: Machine 
   const { laptop } = machines
   const machine = machines[step.machine]
   if (step.kind !== "commands" || machine === undefined || laptop === undefined || machine === laptop) return
-  await copyFile(join(laptop.folder, "machines.key"), join(machine.folder, "machines.key"))
+  await laptop.settle()
+  const key = `${step.machine}.key`
+  await copyFile(join(laptop.folder, key), join(machine.folder, key))
   if (step.machine !== "nas") return
   const folder = join(machine.folder, "files")
   mkdirSync(folder)

@@ -29,6 +29,7 @@ export class Machine implements AsyncDisposable {
   readonly #environment: { readonly [name: string]: string }
   readonly #children: Array<ChildProcess> = []
   readonly #exports: { [name: string]: string } = {}
+  #umask = ""
   #output = ""
   /** The output before this place has been compared. */
   #compared = 0
@@ -46,6 +47,10 @@ export class Machine implements AsyncDisposable {
   /** Waits for the previous command, and starts this one. */
   async start(command: string): Promise<void> {
     await this.settle()
+    if (command.startsWith("umask ")) {
+      this.#umask = `${command}; `
+      return
+    }
     const [, assignments] = /^export (.*)$/.exec(command) ?? []
     if (assignments !== undefined) {
       for (const [, name = "", value = ""] of assignments.matchAll(/(\w+)=(\S+)/g)) this.#exports[name] = value
@@ -55,8 +60,16 @@ export class Machine implements AsyncDisposable {
     // A service asks for consent at a terminal, which `script` provides; it sends the shell's exit code on.
     const isService = readyLines.some(([pattern]) => pattern.test(command))
     const [file, ...args] = isService
-      ? ["script", "--quiet", "--return", "--flush", "--command", `stty cols 120; ${command}`, "/dev/null"]
-      : ["sh", "-c", command]
+      ? [
+          "script",
+          "--quiet",
+          "--return",
+          "--flush",
+          "--command",
+          `stty cols 120; ${this.#umask}${command}`,
+          "/dev/null"
+        ]
+      : ["sh", "-c", `${this.#umask}${command}`]
     const child = spawn(file ?? "", args, { cwd: this.folder, env, detached: true, stdio: ["pipe", "pipe", "pipe"] })
     const append = (chunk: string) => {
       this.#output += stripVTControlCharacters(chunk).replaceAll("\r", "")
