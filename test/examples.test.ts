@@ -9,14 +9,14 @@ const run = promisify(execFile)
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 
-/** The office of the README's guide: a Server, and a Computer with the reference MCP server. */
-const runOffice = async () => {
+/** The office of the README's guide: a Server, and a Computer with an MCP server, by default the reference one. */
+const runOffice = async (args: ReadonlyArray<string> = [everything, "stdio"]) => {
   const server = await runServer({ authenticate: "allowAll" })
   const desk = await runComputer({
     url: server.url,
     office: "team",
     name: "desk",
-    config: { mcpServers: { everything: { command: process.execPath, args: [everything, "stdio"] } } },
+    config: { mcpServers: { everything: { command: process.execPath, args } } },
     confirm: () => true
   })
   return {
@@ -76,4 +76,16 @@ describe("the example programs", () => {
       for (const word of words ?? []) assert.include(stdout, word)
     })
   }
+})
+
+describe("the example of an MCP server with an app", () => {
+  it("lists the tool for its app only with --apps", { timeout: 180_000 }, async () => {
+    await using office = await runOffice(["examples/apps/counter.ts"])
+    const list = async (...flags: ReadonlyArray<string>) => {
+      const args = ["src/main/cli/a2c.ts", "agent", "--server", office.url, "--office", "team", "tools", ...flags]
+      return (await run(process.execPath, args)).stdout.trim().split(/\s*\n/)
+    }
+    assert.deepStrictEqual(await list(), ["desk  get_count  Shows the count"])
+    assert.deepStrictEqual(await list("--apps"), ["desk  get_count  Shows the count", "desk  add_one    Adds one"])
+  })
 })

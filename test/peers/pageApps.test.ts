@@ -96,7 +96,8 @@ const startOffice = async (parts: LiveParts) => {
     config: configOf({
       shop: allowed,
       other: allowed,
-      monitor: { ...allowed, server_parameters: { command: process.execPath, args: [monitor, "--stdio"] } }
+      monitor: { ...allowed, server_parameters: { command: process.execPath, args: [monitor, "--stdio"] } },
+      counter: { ...allowed, server_parameters: { command: process.execPath, args: ["examples/apps/counter.ts"] } }
     }),
     sessions: { shop: await parts.run(shop.connect), other: await parts.run(other.connect) },
     operators: { calls: true }
@@ -110,13 +111,16 @@ describePages("app on the office page of a live Server", () => {
   let office: Awaited<ReturnType<typeof startOffice>>
   const { openShared, openUrl } = useLivePages(parts, async () => (office = await startOffice(parts)))
 
-  /** Calls a tool in the view Try, and shows its app. */
+  /** Calls a tool in the view Tools, without arguments when it has no parameters, and shows its app. */
   const showApp = async (tool: string, params = '{"a": 1}') => {
-    const hash = officeHash(address, "try", { tool, computer: "desk" })
+    const hash = officeHash(address, "tools", { tool, computer: "desk" })
     const opened = await openShared(`${office.url}/office/${hash}`)
     const { page } = opened
     onTestFinished(() => page.close())
-    await page.getByRole("textbox", { name: "Arguments as JSON" }).fill(params)
+    if (params !== "") {
+      await page.getByText("Arguments as JSON").click()
+      await page.getByRole("textbox", { name: "Arguments as JSON" }).fill(params)
+    }
     await page.getByRole("button", { name: "Run" }).click()
     await page.getByRole("button", { name: "Show the app" }).click()
     const inner = page.frameLocator("iframe.app").frameLocator("iframe")
@@ -165,9 +169,17 @@ describePages("app on the office page of a live Server", () => {
   })
 
   it("runs the app of a published MCP server, with its SDK", async () => {
-    const { faults, page } = await showApp("get-system-info", "{}")
+    const { faults, page } = await showApp("get-system-info", "")
     const calls = page.getByRole("list", { name: "Calls of the app" })
     await calls.getByText("poll-system-stats: the tool succeeded").first().waitFor()
+    assert.deepStrictEqual(await faults(), [])
+  })
+
+  it("runs the app of the example, whose button calls a tool", async () => {
+    const { faults, inner } = await showApp("get_count", "")
+    await inner.getByText("Count: 0").waitFor()
+    await inner.getByRole("button", { name: "Add one" }).click()
+    await inner.getByText("Count: 1").waitFor()
     assert.deepStrictEqual(await faults(), [])
   })
 
