@@ -34,6 +34,8 @@ const boostDocument = (id: string): number => {
   // The front page repeats what the guides say.
   if (id.startsWith("/a2c-smcp/#")) return 0.3
   if (/\/reference\/|\/architecture|\/contributing|\/benchmarks|\/interop|\/reliability/.test(id)) return 0.35
+  // A pasted error has words that guides have as well. The section of failed calls is a guide.
+  if (/\/troubleshooting\.html#(?!failed)/.test(id)) return 1.8
   if (/\/how-to\/|\/tutorial|\/concepts|\/overview/.test(id)) return 1.2
   return 1
 }
