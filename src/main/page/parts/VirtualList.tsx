@@ -1,4 +1,4 @@
-import type { ComponentChildren, RefObject, TargetedKeyboardEvent } from "preact"
+import type { ComponentChildren, TargetedEvent, TargetedKeyboardEvent } from "preact"
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks"
 import { Name } from "./Text.tsx"
 
@@ -11,62 +11,12 @@ interface VirtualListProps<A> {
   readonly children: (item: A) => ComponentChildren
 }
 
-/** The height of a row in pixels, as in the style sheet. */
+/** The height of a row in pixels, and the visible rows of the highest list, as in the style sheet. */
 const rowHeight = 36
+const maxVisibleRows = 20
 
 /** Rows above and below the visible ones. */
 const overscan = 6
-
-const showRow = (box: HTMLElement, index: number): void => {
-  const top = index * rowHeight
-  if (top < box.scrollTop) box.scrollTop = top
-  if (top + rowHeight > box.scrollTop + box.clientHeight) box.scrollTop = top + rowHeight - box.clientHeight
-}
-
-/** The rows that a box shows. Items that are added above them do not move them. */
-const useVisibleRows = <A,>(
-  box: RefObject<HTMLDivElement | null>,
-  { items, keyOf }: Pick<VirtualListProps<A>, "items" | "keyOf">
-) => {
-  const topItem = useRef<string>(undefined)
-  const latest = useRef(items)
-  latest.current = items
-  const [view, setView] = useState({ top: 0, height: 400 })
-
-  const measure = (): void => {
-    const element = box.current
-    if (element === null) return
-    const item = latest.current[Math.floor(element.scrollTop / rowHeight)]
-    topItem.current = item === undefined ? undefined : keyOf(item)
-    setView({ top: element.scrollTop, height: element.clientHeight })
-  }
-  useLayoutEffect(() => {
-    const element = box.current
-    if (element === null || element.scrollTop === 0 || topItem.current === undefined) return
-    const before = Math.floor(element.scrollTop / rowHeight)
-    const after = items.findIndex((item) => keyOf(item) === topItem.current)
-    if (after === before) return
-    if (after >= 0) element.scrollTop += (after - before) * rowHeight
-    measure()
-  }, [items])
-  useEffect(() => {
-    const element = box.current
-    if (element === null) return undefined
-    const observer = new ResizeObserver(measure)
-    observer.observe(element)
-    element.addEventListener("scroll", measure, { passive: true })
-    return () => {
-      observer.disconnect()
-      element.removeEventListener("scroll", measure)
-    }
-  }, [])
-  return {
-    first: Math.max(0, Math.floor(view.top / rowHeight) - overscan),
-    last: Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + overscan),
-    /** The rows that Page Up and Page Down skip. */
-    pageRows: Math.max(1, Math.floor(view.height / rowHeight) - 1)
-  }
-}
 
 /**
  * A list box of which only the visible rows exist. Arrow keys, Page Up, Page Down, Home and End move the selection. A
@@ -75,19 +25,38 @@ const useVisibleRows = <A,>(
 const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selected }: VirtualListProps<A>) => {
   const box = useRef<HTMLDivElement>(null)
   const id = useId()
-  const { first, last, pageRows } = useVisibleRows(box, { items, keyOf })
-  const index = items.findIndex((item) => keyOf(item) === selected)
+  /** The item at the top of a list that is scrolled, and the row at which it was shown. */
+  const [topKey, setTopKey] = useState<string>()
+  const topRow = useRef(0)
+  const found = topKey === undefined ? -1 : items.findIndex((item) => keyOf(item) === topKey)
+  const row = found < 0 ? topRow.current : found
+  const first = Math.max(0, row - overscan)
+  const last = Math.min(items.length, row + maxVisibleRows + overscan)
+  useLayoutEffect(() => {
+    // Also a scroll by nothing would stop the scroll of the user.
+    if (box.current !== null && row !== topRow.current) box.current.scrollTop += (row - topRow.current) * rowHeight
+    topRow.current = row
+  }, [row])
+  const onScroll = ({ currentTarget: { scrollTop } }: TargetedEvent<HTMLDivElement>): void => {
+    topRow.current = Math.floor(scrollTop / rowHeight)
+    const item = items[topRow.current]
+    setTopKey(scrollTop === 0 || item === undefined ? undefined : keyOf(item))
+  }
 
   // The selection may also change outside of the list.
+  const index = items.findIndex((item) => keyOf(item) === selected)
   const isListed = index >= 0
   useEffect(() => {
-    if (box.current !== null && isListed) showRow(box.current, index)
+    if (box.current === null || !isListed) return
+    const { clientHeight, scrollTop } = box.current
+    box.current.scrollTop = Math.min(index * rowHeight, Math.max(scrollTop, (index + 1) * rowHeight - clientHeight))
   }, [selected, isListed])
 
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLDivElement>): void => {
+    const pageRows = Math.floor(event.currentTarget.clientHeight / rowHeight) - 1
     const targets: { readonly [key: string]: number } = {
       ArrowDown: index + 1,
-      ArrowUp: Math.max(0, index - 1),
+      ArrowUp: index - 1,
       PageDown: index + pageRows,
       PageUp: index - pageRows,
       Home: 0,
@@ -109,6 +78,7 @@ const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selected }: 
       aria-label={label}
       tabIndex={0}
       onKeyDown={onKeyDown}
+      onScroll={onScroll}
       {...(active !== undefined && { "aria-activedescendant": active })}
     >
       <div class="virtual-space" role="presentation" style={{ height: `${items.length * rowHeight}px` }}>
