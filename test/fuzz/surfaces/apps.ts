@@ -50,7 +50,7 @@ const feed = (input: Buffer): Verdict => {
   }
   const message = parseAppMessage(text)
   if (message === undefined) return "refused"
-  must("id" in message ? ["string", "number"].includes(typeof message.id) : true, "an id is neither text nor number")
+  must(["string", "number", "undefined"].includes(typeof message.id), "an id is neither text nor number")
   return "accepted"
 }
 

@@ -12,8 +12,9 @@ const makeFixture = (
   const read: Array<string> = []
   const opened: Array<string> = []
   const heights: Array<number> = []
-  const violations: Array<string> = []
-  let tornDown = 0
+  const failures: Array<readonly [string, string]> = []
+  const ends: Array<string> = []
+  let loaded = 0
   const bridge = makeAppBridge(
     {
       app: { tools: new Map([["refresh", "desk_refresh"]]), toComputerUri: (uri) => `at ${uri}` },
@@ -30,9 +31,10 @@ const makeFixture = (
         return { contents: [] }
       },
       openLink: async (url) => void opened.push(url.href),
+      onLoad: () => void loaded++,
       onHeight: (height) => void heights.push(height),
-      onTornDown: () => void tornDown++,
-      onViolation: (reason) => void violations.push(reason)
+      onFailure: (...failure) => void failures.push(failure),
+      onEnd: (reason) => void ends.push(reason)
     },
     () => 0
   )
@@ -45,7 +47,7 @@ const makeFixture = (
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
     return sent.find((message) => message["id"] === id)
   }
-  return { request, bridge, called, heights, opened, read, receive, sent, tornDown: () => tornDown, violations }
+  return { request, bridge, called, ends, failures, heights, loaded: () => loaded, opened, read, receive, sent }
 }
 
 const codeOf = (response: JsonObject | undefined): unknown =>
@@ -53,13 +55,13 @@ const codeOf = (response: JsonObject | undefined): unknown =>
 
 describe("bridge of an app", () => {
   it("loads the HTML once, and sends input and result once after the app is initialized", async () => {
-    const { request, bridge, receive, sent } = makeFixture()
+    const { loaded, receive, request, sent } = makeFixture()
     receive({ method: "ui/notifications/sandbox-proxy-ready" })
     receive({ method: "ui/notifications/sandbox-proxy-ready" })
     assert.deepStrictEqual(sent, [
       { jsonrpc: "2.0", method: "ui/notifications/sandbox-resource-ready", params: { html: "<p>" } }
     ])
-    assert.isTrue(bridge.isLoaded())
+    assert.strictEqual(loaded(), 1)
     const initialized = (await request("ui/initialize"))?.["result"] as JsonObject
     assert.deepStrictEqual(
       [initialized["protocolVersion"], initialized["hostContext"]],
@@ -122,6 +124,17 @@ describe("bridge of an app", () => {
     assert.deepStrictEqual((await request("ping"))?.["result"], {})
   })
 
+  it("tells the operator which requests fail, by their tools or their methods", async () => {
+    const { failures, request } = makeFixture(() => Promise.reject(new Error("denied")))
+    await request("ui/message", { role: "user", content: [] })
+    await request("tools/call", { name: "refresh" })
+    await request("ping")
+    assert.deepStrictEqual(failures, [
+      ["ui/message", "The app sent a message to a conversation, which this page does not have"],
+      ["desk_refresh", "denied"]
+    ])
+  })
+
   it("limits the requests in progress", async () => {
     const { request, called } = makeFixture(() => new Promise(() => undefined))
     for (let count = 0; count < 4; count++) assert.isUndefined(await request("tools/call", { name: "refresh" }))
@@ -130,21 +143,21 @@ describe("bridge of an app", () => {
   })
 
   it("ends an app that sends too many messages, and answers nothing more", async () => {
-    const { request, receive, sent, violations } = makeFixture()
+    const { ends, receive, request, sent } = makeFixture()
     for (let count = 0; count < 300; count++) receive({ method: "noise" })
-    assert.strictEqual(violations.length, 1)
+    assert.deepStrictEqual(ends, ["It was stopped because it sent too many messages."])
     assert.isUndefined(await request("ping"))
     assert.deepStrictEqual(sent, [])
   })
 
-  it("asks an initialized app to end, and reports its answer", () => {
-    const { bridge, receive, sent, tornDown } = makeFixture()
+  it("asks the app to end, and reports its answer", () => {
+    const { bridge, ends, receive, sent } = makeFixture()
     receive({ method: "ui/notifications/initialized" })
     bridge.tearDown()
     assert.strictEqual(sent.at(-1)?.["method"], "ui/resource-teardown")
-    assert.strictEqual(tornDown(), 0)
+    assert.deepStrictEqual(ends, [])
     receive({ id: "teardown", result: {} })
-    assert.strictEqual(tornDown(), 1)
+    assert.deepStrictEqual(ends, ["The app has ended."])
   })
 
   it("reports heights that are numbers", () => {

@@ -39,6 +39,10 @@ export const drawingApp = page(`
   link.textContent = "Link"
   link.onclick = () => request("ui/open-link", { url: "https://example.org/path" }).then(() => show("opened"), ({ message }) => show(message))
   document.body.append(link)
+  const message = document.createElement("button")
+  message.textContent = "Message"
+  message.onclick = () => request("ui/message", { role: "user", content: [] }).catch(({ code }) => show("code " + code))
+  document.body.append(message)
   start().then(async ({ hostContext }) => {
     show("tool " + hostContext.toolInfo.tool.name)
     await until(() => heard.length === 2)

@@ -1,5 +1,6 @@
 import { asObject, asString, type JsonObject, objectsIn, stringOrEmpty } from "../../json.ts"
-import { appCallOf, appMimeType, appScheme, appUriOf, isAppUri, isCallableByApps } from "../../tools/appTools.ts"
+import { toServerUri } from "../../office/officeUris.ts"
+import { type AppCall, appCallOf, appMimeType, appUriOf, isCallableByApps } from "../../tools/appTools.ts"
 import { type AppDomains, parseAppDomains } from "./appDomains.ts"
 
 const metaOf = (listed: JsonObject): JsonObject => asObject(asObject(listed["details"])["_meta"])
@@ -7,16 +8,11 @@ const metaOf = (listed: JsonObject): JsonObject => asObject(asObject(listed["det
 const isSamePath = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
 
-/** Makes the function for a server in the office behind an MCP server, whose URIs begin with that place. */
-const makeToComputerUri = (uri: string, depth: number) => {
-  const places = uri.slice(appScheme.length).split("/").slice(0, depth)
-  if (places.length < depth || depth === 0) return (own: string) => own
-  return (own: string): string => {
-    if (isAppUri(own)) return `${own.slice(0, appScheme.length)}${places.join("/")}/${own.slice(appScheme.length)}`
-    let outer = own
-    for (let at = depth - 2; at >= 0; at -= 2) outer = `mcp://${places.slice(at, at + 2).join("/")}/${outer}`
-    return outer
-  }
+/** What a Computer calls a resource of an MCP server at this path: Computers and MCP servers, from the outside. */
+const toComputerUri = (path: AppCall["server"], own: string): string => {
+  const [computer, server, ...inner] = path
+  if (computer === undefined || server === undefined) return own
+  return toServerUri({ computer, server, uri: toComputerUri(inner, own) })
 }
 
 /** The names of tools at the Computer, by those at their MCP server. The first tool of a name keeps it. */
@@ -50,7 +46,7 @@ export const findApp = (list: JsonObject, toolName: string) => {
       /** The names at the Computer of the tools that it may call, by their names at its MCP server. */
       tools: namedTools(callable),
       /** What the Computer calls a resource that the app names. */
-      toComputerUri: makeToComputerUri(uri, path.length)
+      toComputerUri: (own: string) => toComputerUri(path, own)
     }
   }
   return undefined

@@ -72,7 +72,7 @@ const LoadingApp = ({ call, origin }: { readonly call: AppCallContext; readonly 
     <>
       {reason !== undefined && (
         <div role="status">
-          <LongText text={reason === "" ? "The app has ended." : reason} />
+          <LongText text={reason} />
         </div>
       )}
       <p>

@@ -10,16 +10,16 @@ import { SmallButton } from "../../parts/controls.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 import { CallApprovals } from "../inbox/CallApprovals.tsx"
-import { AppRequestFailed, makeAppBridge } from "./appBridge.ts"
+import { appHasEnded, AppRequestFailed, makeAppBridge } from "./appBridge.ts"
 
 /** The time in milliseconds in which the sandbox must answer, and in which an app may end. */
 const loadTimeout = 10_000
 const teardownTimeout = 1_000
 
-/** The heights of a frame in pixels. */
-const height = { min: 80, first: 320, max: 1_200 } as const
+/** The largest height of a frame in pixels, as in the style sheet. */
+const maxHeight = 1_200
 
-/** The latest calls of an app that are listed. */
+/** The latest calls and failures of an app that are listed. */
 const maxActivities = 20
 
 /** The call whose app is shown, with its result as MCP has it. */
@@ -50,106 +50,78 @@ export const toAppResult = ({ meta, ...rest }: JsonObject): JsonObject => ({
   ...(meta !== undefined && { _meta: meta })
 })
 
-const sandboxUrl = (origin: string, { domains }: AppContent): string =>
-  `${origin}/?${new URLSearchParams({ page: location.origin, csp: JSON.stringify(domains) })}`
-
-const currentTheme = (): string => {
-  const chosen = document.documentElement.style.colorScheme
-  if (chosen !== "") return chosen
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"
+/** Describes the page to the app. */
+const contextOf = ({ tool }: AppCallContext, width: number): JsonObject => {
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches
+  return {
+    toolInfo: { tool },
+    theme: document.documentElement.style.colorScheme || (isDark ? "dark" : "light"),
+    displayMode: "inline",
+    availableDisplayModes: ["inline"],
+    containerDimensions: { maxHeight, width },
+    locale: navigator.language,
+    platform: "web"
+  }
 }
 
-const contextOf = ({ tool }: AppCallContext, width: number): JsonObject => ({
-  toolInfo: { tool },
-  theme: currentTheme(),
-  displayMode: "inline",
-  availableDisplayModes: ["inline"],
-  containerDimensions: { maxHeight: height.max, width },
-  locale: navigator.language,
-  platform: "web"
-})
-
-/** The calls that an app makes, and the link that it asks to open. */
-const useAppRequests = ({ call: { target } }: AppFrameProps) => {
-  const [activities, setActivities] = useState<ReadonlyArray<{ readonly tool: string; readonly outcome: string }>>([])
+/** Loads the app into its frame, and serves its requests. */
+const useApp = (frame: RefObject<HTMLIFrameElement | null>, { app, call, content, onStop, origin }: AppFrameProps) => {
+  const [activities, setActivities] = useState<ReadonlyArray<readonly [request: string, outcome: string]>>([])
   const [link, setLink] = useState<LinkQuestion>()
-  const open = useRef<LinkQuestion>(undefined)
-
-  const ask = (question: LinkQuestion | undefined): void => {
-    open.current = question
-    setLink(question)
-  }
-  const note = (tool: string, outcome: string): void =>
-    setActivities((before) => [...before, { tool, outcome }].slice(-maxActivities))
-
-  const callTool = async (tool: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> => {
-    try {
-      const result = toAppResult(await callToolOnce({ ...target, tool, params }, signal))
-      note(tool, result["isError"] === true ? "the tool returned an error" : "the tool succeeded")
-      return result
-    } catch (error) {
-      note(tool, error instanceof Error ? error.message : String(error))
-      throw error
-    }
-  }
-  const openLink = async (url: URL): Promise<void> => {
-    if (open.current !== undefined) throw new AppRequestFailed("Another link is asked about")
-    const isPermitted = await new Promise<boolean>((answer) => ask({ url, answer }))
-    ask(undefined)
-    if (!isPermitted) throw new AppRequestFailed("The operator did not open the link")
-    window.open(url, "_blank", "noopener,noreferrer")
-  }
-  return { activities, link, callTool, openLink, dismissLink: () => open.current?.answer(false) }
-}
-
-/** Loads the app into its frame, and connects the two. Gives the bridge. */
-const useAppBridge = (
-  frame: RefObject<HTMLIFrameElement | null>,
-  { app, call, content, onStop, origin }: AppFrameProps,
-  { callTool, openLink }: ReturnType<typeof useAppRequests>
-) => {
   const bridge = useRef<ReturnType<typeof makeAppBridge>>(undefined)
   useEffect(() => {
     const element = frame.current
     if (element === null) return
     // The calls of the app end with the app, not with the view.
     const abort = new AbortController()
-    const end = (reason: string): void => {
+    const onEnd = (reason: string): void => {
       abort.abort()
       onStop(reason)
     }
+    const note = (request: string, outcome: string): void =>
+      setActivities((before) => [...before, [request, outcome] as const].slice(-maxActivities))
+    let isAsking = false
     const made = makeAppBridge({
       app,
       content,
       call,
       context: contextOf(call, element.clientWidth),
       send: (message) => element.contentWindow?.postMessage(JSON.stringify(message), origin),
-      callTool: (tool, params) => callTool(tool, params, abort.signal),
+      callTool: async (tool, params) => {
+        const result = toAppResult(await callToolOnce({ ...call.target, tool, params }, abort.signal))
+        note(tool, result["isError"] === true ? "the tool returned an error" : "the tool succeeded")
+        return result
+      },
       readResource: (uri) =>
         mcpRequest(call.target, { method: "resources/read", server: app.server, params: { uri } }, abort.signal),
-      openLink,
-      onHeight: (wanted) =>
-        void (element.style.height = `${Math.min(height.max, Math.max(height.min, Math.ceil(wanted)))}px`),
-      onTornDown: () => end(""),
-      onViolation: end
+      openLink: async (url) => {
+        if (isAsking) throw new AppRequestFailed("Another link is asked about")
+        isAsking = true
+        const isPermitted = await new Promise<boolean>((answer) => setLink({ url, answer }))
+        isAsking = false
+        setLink(undefined)
+        if (!isPermitted) throw new AppRequestFailed("The operator did not open the link")
+        window.open(url, "_blank", "noopener,noreferrer")
+      },
+      onLoad: () => clearTimeout(timer),
+      onHeight: (height) => void (element.style.height = `${height}px`),
+      onFailure: note,
+      onEnd
     })
     bridge.current = made
+    const timer = setTimeout(() => onEnd(`It cannot be loaded: this browser does not reach ${origin}.`), loadTimeout)
     const onMessage = ({ data, origin: from, source }: MessageEvent<unknown>): void => {
       if (source === element.contentWindow && from === origin) made.receive(data)
     }
     addEventListener("message", onMessage)
-    element.style.height = `${height.first}px`
-    element.src = sandboxUrl(origin, content)
-    const timer = setTimeout(() => {
-      if (!made.isLoaded()) end(`It cannot be loaded: this browser does not reach ${origin}.`)
-    }, loadTimeout)
+    const parameters = new URLSearchParams({ page: location.origin, csp: JSON.stringify(content.domains) })
+    element.src = `${origin}/?${parameters}`
     return () => {
       clearTimeout(timer)
       removeEventListener("message", onMessage)
-      made.end()
     }
   }, [])
-  return bridge
+  return { activities, link, tearDown: () => bridge.current?.tearDown() }
 }
 
 /** An app in its frame, the calls that it makes, and the links that it asks to open. */
@@ -157,15 +129,11 @@ export const AppFrame = (props: AppFrameProps) => {
   const { app, call, onStop } = props
   const { target } = call
   const frame = useRef<HTMLIFrameElement>(null)
-  const requests = useAppRequests(props)
-  const bridge = useAppBridge(frame, props, requests)
-  const { activities, dismissLink, link } = requests
-
+  const { activities, link, tearDown } = useApp(frame, props)
   const stop = (): void => {
-    bridge.current?.tearDown()
-    setTimeout(() => onStop(""), teardownTimeout)
+    tearDown()
+    setTimeout(() => frame.current !== null && onStop(appHasEnded), teardownTimeout)
   }
-
   return (
     <>
       <p class="note">
@@ -197,9 +165,9 @@ export const AppFrame = (props: AppFrameProps) => {
       />
       {activities.length > 0 && (
         <ul class="note" aria-label="Calls of the app">
-          {activities.map(({ outcome, tool }, index) => (
+          {activities.map(([request, outcome], index) => (
             <li key={index}>
-              <Name of={tool} />: <Name of={outcome} length={300} />
+              <Name of={request} />: <Name of={outcome} length={300} />
             </li>
           ))}
         </ul>
@@ -209,7 +177,7 @@ export const AppFrame = (props: AppFrameProps) => {
           title="Open this link of the app?"
           action="Open"
           onConfirm={() => link.answer(true)}
-          onClose={dismissLink}
+          onClose={() => link.answer(false)}
         >
           <p>
             Host: <Name of={link.url.host} length={300} />

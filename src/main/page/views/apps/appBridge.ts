@@ -1,14 +1,15 @@
-import { asObject, asString, isJsonObject, type JsonObject } from "../../../../domain/json.ts"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import {
   appProtocolVersion,
-  makeAppRate,
+  appRate,
   parseAppMessage,
   sandboxMethods
 } from "../../../../domain/page/apps/appMessages.ts"
 import type { AppContent, ToolApp } from "../../../../domain/page/apps/findApp.ts"
+import { makeTokenBucket, takeToken } from "../../../../domain/tokenBucket.ts"
 
-/** Calls and reads of an app in progress; further ones are rejected. */
+/** Calls, reads and links of an app in progress; further ones are rejected. */
 const maxRunningRequests = 4
 
 /** A request that is refused or fails, as the app sees it. */
@@ -34,68 +35,70 @@ interface AppBridgeOptions {
   readonly readResource: (uri: string) => Promise<JsonObject>
   /** Opens a URL after the operator has agreed; rejects otherwise. */
   readonly openLink: (url: URL) => Promise<void>
+  /** The page that frames the app has answered. */
+  readonly onLoad: () => void
   readonly onHeight: (height: number) => void
-  /** The app has answered that it is ready to end. */
-  readonly onTornDown: () => void
-  /** The app breaks the rules, and must be removed. */
-  readonly onViolation: (reason: string) => void
+  /** A request of the app was rejected, or has failed. `request` is its tool or its method. */
+  readonly onFailure: (request: string, reason: string) => void
+  /** The app must be removed. */
+  readonly onEnd: (reason: string) => void
 }
-
-const invalidParams = (message: string) => new AppRequestFailed(message, jsonRpcCodes.invalidParams)
 
 const teardownId = "teardown"
 
-/** Makes the function that serves the requests of an app. */
-const makeRequestHandler = ({ app, callTool, content, context, openLink, readResource }: AppBridgeOptions) => {
-  const answers = new Map<string, JsonObject>([
-    [
-      "ui/initialize",
-      {
+/** Why the operator sees no app any more, unless it broke the rules. */
+export const appHasEnded = "The app has ended."
+
+type Method = (params: JsonObject) => JsonObject | Promise<JsonObject>
+
+const fail = (message: string, code: number = jsonRpcCodes.invalidParams): never => {
+  throw new AppRequestFailed(message, code)
+}
+
+/** The requests of an app that the page serves. */
+const makeMethods = (options: AppBridgeOptions): ReadonlyMap<string, Method> => {
+  const { app, callTool, content, context, openLink, readResource } = options
+  let running = 0
+  /** A request that asks the Computer or the operator. */
+  const bounded =
+    (ask: Method): Method =>
+    async (params) => {
+      if (running >= maxRunningRequests) throw new AppRequestFailed("Too many requests in progress")
+      running += 1
+      try {
+        return await ask(params)
+      } finally {
+        running -= 1
+      }
+    }
+  return new Map(
+    Object.entries<Method>({
+      ping: () => ({}),
+      "ui/initialize": () => ({
         protocolVersion: appProtocolVersion,
         hostInfo: { name: "a2c-office-page", version: "1" },
         hostCapabilities: { openLinks: {}, serverTools: {}, serverResources: {}, sandbox: { csp: content.domains } },
         hostContext: context
-      }
-    ],
-    ["ping", {}],
-    ["ui/request-display-mode", { mode: "inline" }]
-  ])
-  let running = 0
-  /** The requests that ask the Computer or the operator. */
-  const questions: { readonly [method: string]: (params: JsonObject) => Promise<JsonObject> } = {
-    "tools/call": ({ arguments: args = {}, name }) => {
-      const tool = app.tools.get(asString(name) ?? "")
-      if (tool === undefined)
-        throw invalidParams("The app may not call this tool: only those of its MCP server for apps")
-      if (!isJsonObject(args)) throw invalidParams("'arguments' must be an object")
-      return callTool(tool, args)
-    },
-    "resources/read": ({ uri }) => {
-      if (typeof uri !== "string") throw invalidParams("'uri' must be a string")
-      return readResource(app.toComputerUri(uri))
-    },
-    "ui/open-link": async (params) => {
-      const url = URL.parse(asString(params["url"]) ?? "")
-      if (url === null || !["http:", "https:"].includes(url.protocol))
-        throw invalidParams("Only http and https URLs open")
-      await openLink(url)
-      return {}
-    }
-  }
-  return async (method: string, params: JsonObject): Promise<JsonObject> => {
-    const answer = answers.get(method)
-    if (answer !== undefined) return answer
-    const ask = Object.hasOwn(questions, method) ? questions[method] : undefined
-    if (ask === undefined)
-      throw new AppRequestFailed("The office page does not support this request", jsonRpcCodes.methodNotFound)
-    if (running >= maxRunningRequests) throw new AppRequestFailed("Too many requests in progress")
-    running += 1
-    try {
-      return await ask(params)
-    } finally {
-      running -= 1
-    }
-  }
+      }),
+      "ui/request-display-mode": () => ({ mode: "inline" }),
+      "ui/message": () =>
+        fail("The app sent a message to a conversation, which this page does not have", jsonRpcCodes.methodNotFound),
+      "tools/call": bounded(({ arguments: args = {}, name }) => {
+        const tool = app.tools.get(stringOrEmpty(name))
+        if (tool === undefined) return fail("The app may not call this tool: only those of its MCP server for apps")
+        return isJsonObject(args) ? callTool(tool, args) : fail("'arguments' must be an object")
+      }),
+      "resources/read": bounded(({ uri }) =>
+        typeof uri === "string" ? readResource(app.toComputerUri(uri)) : fail("'uri' must be a string")
+      ),
+      "ui/open-link": bounded(async (params) => {
+        const url = URL.parse(stringOrEmpty(params["url"]))
+        if (url === null || !/^https?:$/.test(url.protocol)) return fail("Only http and https URLs open")
+        await openLink(url)
+        return {}
+      })
+    })
+  )
 }
 
 /**
@@ -103,62 +106,54 @@ const makeRequestHandler = ({ app, callTool, content, context, openLink, readRes
  * origin the caller has checked.
  */
 export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () => performance.now()) => {
-  const handle = makeRequestHandler(options)
-  const isWithinRate = makeAppRate(now())
+  const methods = makeMethods(options)
+  const bucket = makeTokenBucket(appRate, now())
   let isLoaded = false
   let isInitialized = false
   let isEnded = false
+  const post = (message: JsonObject): void => options.send({ jsonrpc: "2.0", ...message })
 
-  const post = (message: JsonObject): void => {
-    if (!isEnded) options.send({ jsonrpc: "2.0", ...message })
-  }
-
-  const answer = (id: string | number, method: string, params: JsonObject): void => {
-    handle(method, params).then(
-      (result) => post({ id, result }),
-      (error: unknown) => {
-        const code = error instanceof AppRequestFailed ? error.code : jsonRpcCodes.internalError
-        post({ id, error: { code, message: error instanceof Error ? error.message : String(error) } })
-      }
-    )
+  const answer = async (id: string | number, method: string, params: JsonObject): Promise<void> => {
+    const serve =
+      methods.get(method) ?? (() => fail("The office page does not support this request", jsonRpcCodes.methodNotFound))
+    try {
+      post({ id, result: await serve(params) })
+    } catch (error) {
+      const code = error instanceof AppRequestFailed ? error.code : jsonRpcCodes.internalError
+      const message = error instanceof Error ? error.message : String(error)
+      options.onFailure(options.app.tools.get(stringOrEmpty(params["name"])) ?? method, message)
+      post({ id, error: { code, message } })
+    }
   }
 
   const onNotification = (method: string, params: JsonObject): void => {
     if (method === sandboxMethods.ready && !isLoaded) {
       isLoaded = true
+      options.onLoad()
       post({ method: sandboxMethods.load, params: { html: options.content.html } })
     } else if (method === "ui/notifications/initialized" && !isInitialized) {
       isInitialized = true
       post({ method: "ui/notifications/tool-input", params: { arguments: options.call.params } })
       post({ method: "ui/notifications/tool-result", params: options.call.result })
     } else if (method === "ui/notifications/size-changed") {
-      const { height } = asObject(params)
-      if (typeof height === "number" && Number.isFinite(height)) options.onHeight(height)
+      if (typeof params["height"] === "number") options.onHeight(params["height"])
     }
   }
 
   return {
-    /** True once the page that frames the app has answered. */
-    isLoaded: () => isLoaded,
     receive: (data: unknown): void => {
       if (isEnded) return
-      if (!isWithinRate(now())) {
+      if (takeToken(bucket, appRate, now()) > 0) {
         isEnded = true
-        return options.onViolation("It was stopped because it sent too many messages.")
+        return options.onEnd("It was stopped because it sent too many messages.")
       }
-      const message = parseAppMessage(data)
-      if (message?._tag === "Request") answer(message.id, message.method, message.params)
-      else if (message?._tag === "Notification") onNotification(message.method, message.params)
-      else if (message?.id === teardownId) options.onTornDown()
+      const { id, method, params = {} } = parseAppMessage(data) ?? {}
+      if (method === undefined) {
+        if (id === teardownId) options.onEnd(appHasEnded)
+      } else if (id === undefined) onNotification(method, params)
+      else void answer(id, method, params)
     },
     /** Asks the app to end. */
-    tearDown: (): void => {
-      if (isInitialized) post({ id: teardownId, method: "ui/resource-teardown", params: {} })
-      else options.onTornDown()
-    },
-    /** Sends nothing more. */
-    end: (): void => {
-      isEnded = true
-    }
+    tearDown: (): void => post({ id: teardownId, method: "ui/resource-teardown", params: {} })
   }
 }
