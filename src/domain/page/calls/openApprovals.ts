@@ -3,18 +3,19 @@ import type { OfficeAddress, PageCall } from "../PageEvent.ts"
 import type { PageState, TrackedCall } from "../PageState.ts"
 import { phaseOf } from "./callPhase.ts"
 
-/** A call that waits for an approval. */
-export interface OpenApproval {
+/** An approval that a call waits for, or has waited for. */
+export interface ListedApproval {
   /** Unique on the page: a Computer chooses the ids of its approvals. */
   readonly key: string
   readonly call: PageCall
   readonly approval: AwaitedApproval
 }
 
-/** An approval of a list. A closed one keeps its place. */
-export interface ListedApproval extends OpenApproval {
-  readonly isOpen: boolean
-}
+/** The approval that a call waits for. */
+const awaitedBy = (call: PageCall): AwaitedApproval | undefined =>
+  call.status?._tag === "WaitingForConsent" && phaseOf(call) === "consent" ? call.status.approval : undefined
+
+export const isOpen = ({ approval, call }: ListedApproval): boolean => awaitedBy(call)?.id === approval.id
 
 /** Closed approvals that a list keeps, the latest ones. */
 export const maxClosedApprovals = 5
@@ -23,40 +24,34 @@ export const maxClosedApprovals = 5
 export const maxDecidedCalls = 20
 
 /** The approvals that calls of all offices wait for, the oldest call first. */
-export const findOpenApprovals = (calls: PageState["calls"]): ReadonlyArray<OpenApproval> => {
-  const open: Array<OpenApproval> = []
-  for (const { call } of calls.values()) {
-    const { id, status } = call
-    if (status?._tag !== "WaitingForConsent" || phaseOf(call) !== "consent") continue
-    const { approval } = status
-    if (approval !== undefined) open.push({ key: JSON.stringify([id, approval.id]), call, approval })
-  }
-  return open.toSorted((one, other) => one.call.startedAt - other.call.startedAt)
-}
+export const findOpenApprovals = (calls: PageState["calls"]): ReadonlyArray<ListedApproval> =>
+  [...calls.values()]
+    .flatMap(({ call }) => {
+      const approval = awaitedBy(call)
+      return approval === undefined ? [] : [{ key: JSON.stringify([call.id, approval.id]), call, approval }]
+    })
+    .toSorted((one, other) => one.call.startedAt - other.call.startedAt)
 
 /** The approvals of one office. */
 export const approvalsOfOffice = (
-  open: ReadonlyArray<OpenApproval>,
+  open: ReadonlyArray<ListedApproval>,
   { line, office }: OfficeAddress
-): ReadonlyArray<OpenApproval> => open.filter(({ call }) => call.office === office && call.line === line)
+): ReadonlyArray<ListedApproval> => open.filter(({ call }) => call.office === office && call.line === line)
 
-/** Adds new approvals behind the listed ones, and closes those that are not open any more. No entry changes its place. */
+/** Adds new approvals behind the listed ones, whose calls have changed. No entry changes its place. */
 export const updateListed = (
   listed: ReadonlyArray<ListedApproval>,
-  open: ReadonlyArray<OpenApproval>,
+  open: ReadonlyArray<ListedApproval>,
   calls: PageState["calls"]
 ): ReadonlyArray<ListedApproval> => {
-  const current = new Map(open.map((one) => [one.key, one]))
   const known = new Set(listed.map(({ key }) => key))
   const kept = listed.map((one): ListedApproval => {
-    const now = current.get(one.key)
-    if (now !== undefined) return { ...now, isOpen: true }
-    return { ...one, call: calls.get(one.call.id)?.call ?? one.call, isOpen: false }
+    // A call that is not known any more waits for nothing.
+    const { status: _status, ...unknown } = one.call
+    return { ...one, call: calls.get(one.call.id)?.call ?? unknown }
   })
-  const closed = kept.filter(({ isOpen }) => !isOpen)
-  const dropped = new Set(closed.slice(0, Math.max(0, closed.length - maxClosedApprovals)))
-  const added = open.filter(({ key }) => !known.has(key)).map((one) => ({ ...one, isOpen: true }))
-  return [...kept.filter((one) => !dropped.has(one)), ...added]
+  const dropped = new Set(kept.filter((one) => !isOpen(one)).slice(0, -maxClosedApprovals))
+  return [...kept.filter((one) => !dropped.has(one)), ...open.filter(({ key }) => !known.has(key))]
 }
 
 /** The time of the decision, or the start of a call whose wait the page has not seen. */

@@ -3,6 +3,7 @@ import {
   approvalsOfOffice,
   findDecidedCalls,
   findOpenApprovals,
+  isOpen,
   type ListedApproval,
   maxClosedApprovals,
   maxDecidedCalls,
@@ -77,7 +78,7 @@ describe("updateListed", () => {
   const waiting = (id: string, startedAt = 1): PageCall => makeWaitingCall({ id, startedAt })
   const ended = (id: string): PageCall => makeCall({ id, endedAt: startTime, outcome: "4005" })
   const states = (listed: ReadonlyArray<ListedApproval>) =>
-    listed.map(({ call, isOpen }) => `${call.id} ${isOpen ? "open" : "closed"}`)
+    listed.map((one) => `${one.call.id} ${isOpen(one) ? "open" : "closed"}`)
 
   it("adds a new approval behind the listed ones, also that of an older call", () => {
     const listed = follow([waiting("b", 2)], [waiting("b", 2), waiting("a", 1)])
@@ -102,7 +103,7 @@ describe("updateListed", () => {
 
   it("lists the next approval of a call as another one", () => {
     const listed = follow([makeWaitingCall({}, "first")], [makeWaitingCall({}, "second")])
-    const approvals = listed.map(({ approval, isOpen }) => `${approval.id} ${isOpen}`)
+    const approvals = listed.map((one) => `${one.approval.id} ${isOpen(one)}`)
     assert.deepStrictEqual(approvals, ["first false", "second true"])
   })
 

@@ -1,6 +1,6 @@
 import type { RefObject } from "preact"
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
-import type { ListedApproval, OpenApproval } from "../../../../domain/page/calls/openApprovals.ts"
+import { isOpen, type ListedApproval } from "../../../../domain/page/calls/openApprovals.ts"
 import { formatDuration } from "../../../../domain/text/format.ts"
 import type { PageError } from "../../../../domain/page/PageCommand.ts"
 import { sendCommand, useAction, useReplies } from "../../connection/api.ts"
@@ -39,7 +39,7 @@ const describeEnd = (call: PageCall): string => {
 }
 
 /** True when the operator may decide: the Computer lets operators, or its MCP server asks about a call of this operator. */
-export const canDecide = ({ approval, call }: OpenApproval): boolean => {
+export const canDecide = ({ approval, call }: ListedApproval): boolean => {
   const isCaller = call.agent === `operator:${session.value?.subject ?? ""}`
   if (approval.isQuestion === true && isCaller && session.value?.mayCall === true) return true
   return currentOffice(call).computers.some(({ features, name }) => name === call.computer && features.approvals)
@@ -49,7 +49,7 @@ export const canDecide = ({ approval, call }: OpenApproval): boolean => {
 const steadyMillis = 500
 
 /** False for a moment after the size of an element has changed: what it contains may have moved under the pointer. */
-export const useSteady = (element: RefObject<HTMLElement | null>): boolean => {
+const useSteady = (element: RefObject<HTMLElement | null>): boolean => {
   const [isSteady, setSteady] = useState(false)
   useEffect(() => {
     if (element.current === null) return undefined
@@ -143,19 +143,17 @@ const AnswerableApproval = ({ entry, error: answerError, ...answering }: Answera
 
 interface ApprovalCardProps {
   readonly entry: ListedApproval
-  /** The owner of the Computer lets operators decide. */
-  readonly canDecide: boolean
   readonly isSteady: boolean
 }
 
 /** A call that waits for an approval, then its outcome in a line. */
-export const ApprovalCard = ({ canDecide, entry, isSteady }: ApprovalCardProps) => {
-  const { approval, call, isOpen } = entry
+const ApprovalCard = ({ entry, isSteady }: ApprovalCardProps) => {
+  const { approval, call } = entry
   const id = useId()
   const card = useRef<HTMLElement>(null)
   const end = useRef<HTMLParagraphElement>(null)
   const { error, isRunning, reply: decided, run } = useAction<ApprovalView>()
-  const isClosed = !isOpen || decided !== undefined || isFinal(error)
+  const isClosed = !isOpen(entry) || decided !== undefined || isFinal(error)
 
   // The focus would leave the card with the buttons.
   const hadFocus = card.current?.contains(document.activeElement) === true
@@ -187,7 +185,7 @@ export const ApprovalCard = ({ canDecide, entry, isSteady }: ApprovalCardProps) 
             <Name of={call.agent} /> at <Name of={call.computer} />
           </span>
         </p>
-      ) : canDecide ? (
+      ) : canDecide(entry) ? (
         <AnswerableApproval entry={entry} error={error} isSending={isRunning} isSteady={isSteady} onAnswer={answer} />
       ) : (
         <>
@@ -199,5 +197,18 @@ export const ApprovalCard = ({ canDecide, entry, isSteady }: ApprovalCardProps) 
         </>
       )}
     </article>
+  )
+}
+
+/** Cards of approvals. */
+export const ApprovalCards = ({ entries }: { readonly entries: ReadonlyArray<ListedApproval> }) => {
+  const box = useRef<HTMLDivElement>(null)
+  const isSteady = useSteady(box)
+  return (
+    <div ref={box}>
+      {entries.map((entry) => (
+        <ApprovalCard key={entry.key} entry={entry} isSteady={isSteady} />
+      ))}
+    </div>
   )
 }

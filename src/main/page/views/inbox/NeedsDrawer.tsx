@@ -18,7 +18,7 @@ import { isSoundOn, switchSound } from "../../connection/approvalSound.ts"
 import { officeHash } from "../../../../domain/page/route.ts"
 import { currentOffice, isDrawerOpen, openApprovals, pageState, route } from "../../connection/store.ts"
 import { Empty } from "../../parts/missing.tsx"
-import { ApprovalCard, canDecide, useSteady } from "./ApprovalCard.tsx"
+import { ApprovalCards } from "./ApprovalCard.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { formatDateTime, LongText, Name } from "../../parts/Text.tsx"
 
@@ -69,21 +69,16 @@ const Approvals = () => {
   const listed = useRef<ReadonlyArray<ListedApproval>>([])
   listed.current = updateListed(listed.current, open, pageState.value.calls)
   const cards = listed.current.slice(0, maxCards)
-  const list = useRef<HTMLDivElement>(null)
-  const isSteady = useSteady(list)
   return (
     <>
       <p role="status">
         {`${formatNumberOf(open.length, "call")} ${open.length > 1 ? "wait" : "waits"} for an approval`}
         {open.some(({ approval }) => approval.isQuestion === true) && " or an answer"}
       </p>
-      <div ref={list}>
-        {cards.map((entry) => (
-          <ApprovalCard key={entry.key} entry={entry} canDecide={canDecide(entry)} isSteady={isSteady} />
-        ))}
-        {cards.length === 0 && <Empty>Calls that need an approval, and questions of MCP servers, appear here.</Empty>}
-      </div>
-      {cards.length > 0 && (
+      <ApprovalCards entries={cards} />
+      {cards.length === 0 ? (
+        <Empty>Calls that need an approval, and questions of MCP servers, appear here.</Empty>
+      ) : (
         <p class="note access-keys">
           Access keys of the browser: N opens and closes this list, A allows once, D denies.
         </p>
