@@ -63,6 +63,19 @@ describePages("office page", () => {
       await page.getByRole("option", { name: /client:get_tools/ }).waitFor()
     })
 
+    it("states since when calls are known, and what the filter searches", async () => {
+      const { page, server } = await open(callsView)
+      await page.getByText(/No call was made since \d\d:\d\d:\d\d, when this page was opened\./).waitFor()
+      assert.match(
+        (await page.getByLabel("Filter").getAttribute("placeholder")) ?? "",
+        /tool, Computer, Agent or event/
+      )
+      server.send(makeBatch([{ _tag: "Call", call: makeCall({ startedAt: startTime + 60_000 }) }]))
+      await page.getByText(/^1 call, since \d\d:\d\d:\d\d, when this page was opened$/).waitFor()
+      server.send(makeBatch([{ _tag: "Call", call: ended(2) }]))
+      await page.getByText(/^2 calls, p50 40 ms, p99 40 ms, since \d\d:\d\d:\d\d$/).waitFor()
+    })
+
     it("follows a call from its start to its end", async () => {
       const { page, server } = await open(callsView)
       await page.getByText(`a2c agent ${server.connectionFlags} --office team call echo message=hi`).waitFor()
@@ -138,7 +151,7 @@ describePages("office page", () => {
       await page.getByText("said", { exact: true }).waitFor()
       await page
         .getByText(
-          `a2c agent ${server.connectionFlags} --office team --protocol 0.2 call echo --computer desk '{"message":"it'\\''s"}'`
+          `a2c agent ${server.connectionFlags} --office team --protocol 0.2 call --computer desk echo '{"message":"it'\\''s"}'`
         )
         .waitFor()
     })
@@ -159,7 +172,7 @@ describePages("office page", () => {
       await page.getByText("copied", { exact: true }).waitFor()
       const copied: string = await page.evaluate("navigator.clipboard.readText()")
       const flags = `${server.connectionFlags} --office team --protocol 0.2`
-      assert.include(copied, `a2c agent ${flags} call echo --computer desk`)
+      assert.include(copied, `a2c agent ${flags} call --computer desk echo`)
     })
 
     it("cancels a running call after a confirmation", async () => {

@@ -43,8 +43,7 @@ export const allAppDomains = (domains: AppDomains): ReadonlyArray<string> => [..
  */
 export const formatAppPolicy = (domains: AppDomains, page: string): string => {
   const { baseUriDomains, connectDomains, frameDomains, resourceDomains: resources } = domains
-  const directive = (name: string, ...sources: ReadonlyArray<string>) =>
-    `${name} ${sources.length === 0 ? "'none'" : sources.join(" ")}`
+  const directive = (name: string, ...sources: ReadonlyArray<string>) => `${name} ${sources.join(" ") || "'none'"}`
   return [
     "default-src 'none'",
     directive("script-src", "'unsafe-inline'", ...resources),

@@ -13,11 +13,9 @@ const textFields: { readonly [field: string]: (call: PageCall) => string | undef
   event: ({ event }) => event,
   outcome: ({ outcome }) => outcome,
   node: ({ node }) => node,
-  trace: ({ traceId }) => traceId
+  trace: ({ traceId }) => traceId,
+  status: phaseOf
 }
-
-/** The words that a filter understands, for help and errors. */
-const filterFields: ReadonlyArray<string> = [...Object.keys(textFields), "status", "duration"]
 
 const unitMilliseconds: { readonly [unit: string]: number } = { "": 1, ms: 1, s: 1000, m: 60_000 }
 
@@ -37,32 +35,32 @@ const parseDuration = (operator: string, value: string): Parsed => {
 }
 
 const parseField = (field: string, value: string): Parsed => {
-  if (value === "") return `${field}: needs a value`
-  if (field === "status") {
-    const phase = callPhases.find((one) => one === value)
-    if (phase === undefined) return `status must be one of ${callPhases.join(", ")}; found "${value}"`
-    return (call) => phaseOf(call) === phase
-  }
   if (field === "duration") return "duration needs > or <, such as duration>100ms"
   const read = Object.hasOwn(textFields, field) ? textFields[field] : undefined
-  if (read === undefined) return `unknown field "${field}"; the fields are ${filterFields.join(", ")}`
+  if (read === undefined)
+    return `unknown field "${field}"; the fields are ${Object.keys(textFields).join(", ")}, duration`
+  if (value === "") return `${field}: needs a value`
+  if (field === "status" && !callPhases.some((phase) => phase === value))
+    return `status must be one of ${callPhases.join(", ")}; found "${value}"`
   return (call) => includesText(read(call), value)
 }
 
-const parseTerm = (term: string): Parsed => {
-  const [, operator, bound] = /^duration([<>])(.*)$/s.exec(term) ?? []
-  if (operator !== undefined && bound !== undefined) return parseDuration(operator, bound)
-  const [, field, quoted, plain] = /^([a-z]+):(?:"([^"]*)"|(.*))$/s.exec(term) ?? []
-  if (field !== undefined) return parseField(field, quoted ?? plain ?? "")
-  const text = term.replace(/^"([^"]*)"$/s, "$1")
-  return ({ agent, computer, event, tool }) => [tool, computer, agent, event].some((one) => includesText(one, text))
-}
+const parseText =
+  (text: string): CallPredicate =>
+  ({ agent, computer, event, tool }) =>
+    [tool, computer, agent, event].some((one) => includesText(one, text))
 
-/** A minus negates a term. */
-const parseSignedTerm = (term: string): Parsed => {
-  if (!term.startsWith("-") || term.length === 1) return parseTerm(term)
-  const negated = parseTerm(term.slice(1))
-  return typeof negated === "string" ? negated : (call, now) => !negated(call, now)
+const parseTerm = (term: string): Parsed => {
+  const [, minus, operator, field, quoted, plain = ""] =
+    /^(-(?=.))?(?:duration([<>])|([a-z]+):)?(?:"([^"]*)"|(.*))$/s.exec(term) ?? []
+  const value = quoted ?? plain
+  const parsed =
+    operator !== undefined
+      ? parseDuration(operator, value)
+      : field === undefined
+        ? parseText(value)
+        : parseField(field, value)
+  return minus === undefined || typeof parsed === "string" ? parsed : (call, now) => !parsed(call, now)
 }
 
 /**
@@ -72,7 +70,7 @@ const parseSignedTerm = (term: string): Parsed => {
  */
 export const parseCallFilter = (text: string): Parsed => {
   const terms = text.toLowerCase().match(/(?:"[^"]*"|[^\s"]|"(?=[^"]*$))+/g) ?? []
-  const parsed = terms.map(parseSignedTerm)
+  const parsed = terms.map(parseTerm)
   const message = parsed.find((one) => typeof one === "string")
   if (message !== undefined) return message
   const predicates = parsed.filter((one) => typeof one !== "string")

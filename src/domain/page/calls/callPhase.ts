@@ -93,7 +93,6 @@ export const copyAsCommand = (
   connection: ReadonlyArray<string>,
   params?: JsonObject
 ): string => {
-  const positional = [tool, ...(params === undefined ? [] : [escapeNonAscii(JSON.stringify(params))])]
   const words = [
     "a2c",
     "agent",
@@ -101,9 +100,10 @@ export const copyAsCommand = (
     ...flagWords("--office", office),
     ...flagWords("--protocol", line),
     "call",
-    ...(tool.startsWith("-")
-      ? [...flagWords("--computer", computer), "--", ...positional]
-      : [positional[0] ?? "", ...flagWords("--computer", computer), ...positional.slice(1)])
+    ...flagWords("--computer", computer),
+    ...(tool.startsWith("-") ? ["--"] : []),
+    tool,
+    ...(params === undefined ? [] : [escapeNonAscii(JSON.stringify(params))])
   ]
   return words.map(quoteForShell).join(" ")
 }

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
 import { formatCount } from "../../../domain/text/format.ts"
 import { splitText, truncate, visibleLine, visibleText } from "./visibleText.ts"
 
@@ -19,13 +19,9 @@ export const Name = ({ of, length = maxNameLength }: { readonly of: string; read
 /** A foreign text of several lines. A long one is truncated, with a button that shows all. */
 export const LongText = ({ text, code = false }: { readonly text: string; readonly code?: boolean }) => {
   const [isExpanded, setExpanded] = useState(false)
-  useEffect(() => setExpanded(false), [text.length <= collapsedLength])
   const isLong = text.length > collapsedLength
   const blocks = useMemo(
-    () =>
-      isLong && !isExpanded
-        ? [visibleText(truncate(text, collapsedLength))]
-        : splitText(text, blockLength).map((block) => visibleText(block)),
+    () => splitText(isExpanded ? text : truncate(text, collapsedLength), blockLength).map(visibleText),
     [text, isExpanded]
   )
   return (
@@ -50,15 +46,11 @@ export const JsonText = ({ value }: { readonly value: unknown }) => {
   return <LongText text={text} code />
 }
 
-const clock = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  hourCycle: "h23"
-})
-const dateAndClock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" })
-
 /** The time of the day in the language of the browser. */
-export const formatClock = (at: number): string => clock.format(at)
+export const formatClock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" }).format
 
-export const formatDateTime = (at: number): string => dateAndClock.format(at)
+export const formatDateTime = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  hourCycle: "h23"
+}).format

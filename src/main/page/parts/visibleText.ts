@@ -11,14 +11,5 @@ export const truncate = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length).replace(/[\ud800-\udbff]$/, "")}…`
 
 /** Splits a text into parts of at most this length, at line breaks where possible. */
-export const splitText = (text: string, length: number): ReadonlyArray<string> => {
-  const parts: Array<string> = []
-  for (let start = 0; start < text.length; ) {
-    const limit = Math.min(start + length, text.length)
-    const lineEnd = limit < text.length ? text.lastIndexOf("\n", limit - 1) + 1 : limit
-    const end = lineEnd > start ? lineEnd : limit
-    parts.push(text.slice(start, end))
-    start = end
-  }
-  return parts
-}
+export const splitText = (text: string, length: number): ReadonlyArray<string> =>
+  text.match(new RegExp(`[^]{1,${length}}$|[^]{0,${length - 1}}\\n|[^]{1,${length}}`, "g")) ?? []

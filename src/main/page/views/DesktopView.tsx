@@ -16,11 +16,11 @@ const highlightTime = 2_000
 
 /** The keys of windows that changed a moment ago. */
 const useChanges = (windows: ReadonlyArray<ShownWindow>): ReadonlySet<string> => {
-  const before = useRef<ReadonlyArray<ShownWindow>>(undefined)
+  // The first desktop is no change.
+  const before = useRef(windows)
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => {
-    // The first desktop is no change.
-    const keys = before.current === undefined ? new Set<string>() : changedWindows(before.current, windows)
+    const keys = changedWindows(before.current, windows)
     before.current = windows
     if (keys.size === 0) return undefined
     setChanged(keys)

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import type { DocumentSummary } from "../../../domain/model/messages/requests.ts"
 import { formatCount, formatNumberOf } from "../../../domain/text/format.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
@@ -18,15 +18,15 @@ interface PreviewProps {
   readonly uri: string
 }
 
+/** A narrow page shows the document below the list. */
+const showElement = (element: HTMLElement | null) => element?.scrollIntoView({ block: "nearest" })
+
 const Preview = ({ address, computer, uri }: PreviewProps) => {
   const command = { _tag: "GetDocument", ...address, computer, uri } as const
   const key = JSON.stringify([computer, uri])
   const fetched = useReplies<"GetDocument">([{ key, version: key, command }]).get(key)
-  const element = useRef<HTMLElement>(null)
-  // A narrow page shows the document below the list.
-  useEffect(() => element.current?.scrollIntoView({ block: "nearest" }), [])
   return (
-    <article ref={element}>
+    <article ref={showElement}>
       <h2>
         <Name of={uri} length={1_000} />
       </h2>
@@ -46,7 +46,7 @@ const Preview = ({ address, computer, uri }: PreviewProps) => {
 }
 
 /** An ISO date as the browser writes it; other texts as they are. */
-const formatModified = (text: string): string => {
+const formatModified = (text = ""): string => {
   const at = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(at) ? text : formatDateTime(at)
 }
@@ -72,11 +72,8 @@ const DocumentItem = ({ computer, document, isChosen }: DocumentItemProps) => (
     </span>{" "}
     <span class="note">
       {formatNumberOf(document.pageCount, "page")}, <Name of={document.server} />
-      {document.lastModified !== undefined && (
-        <>
-          , <Name of={formatModified(document.lastModified)} />
-        </>
-      )}
+      {document.lastModified !== undefined && ", "}
+      <Name of={formatModified(document.lastModified)} />
     </span>
     {document.summary !== undefined && <LongText text={document.summary} />}
   </li>
@@ -128,25 +125,6 @@ const ComputerDocuments = ({ chosen, computer, keywords }: ComputerDocumentsProp
   )
 }
 
-/** The search field. It keeps what a user types while the page changes, and searches at Enter. */
-const KeywordsField = ({ search }: { readonly search: string }) => {
-  const [text, setText] = useState(search)
-  useEffect(() => setText(search), [search])
-  return (
-    <div class="row field">
-      <label for="document-search">Keywords</label>
-      <input
-        id="document-search"
-        type="search"
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onChange={(event) => replaceParameters({ q: event.currentTarget.value })}
-      />
-      <span class="note">A document matches when it contains any of them.</span>
-    </div>
-  )
-}
-
 /** The documents of all Computers, with a search and a preview. */
 export const DocumentsView = ({ address, parameters }: OfficeRoute) => {
   const search = parameters["q"] ?? ""
@@ -154,7 +132,17 @@ export const DocumentsView = ({ address, parameters }: OfficeRoute) => {
   const { computer, uri } = parameters
   return (
     <>
-      <KeywordsField search={search} />
+      <div class="row field">
+        <label for="document-search">Keywords</label>
+        {/* It keeps what a user types while the page changes, and searches at Enter. */}
+        <input
+          id="document-search"
+          type="search"
+          defaultValue={search}
+          onChange={(event) => replaceParameters({ q: event.currentTarget.value })}
+        />
+        <span class="note">A document matches when it contains any of them.</span>
+      </div>
       <div class="columns">
         <div>
           <ComputerCards address={address} hint="Documents are MCP resources with dpe:// URIs of its MCP servers:">

@@ -9,7 +9,7 @@ describe("copyAsCommand", () => {
   it("states office, line, tool, Computer and arguments", () => {
     assert.strictEqual(
       copyAsCommand(makeCall(), [], { message: "it's" }),
-      `a2c agent --office team --protocol 0.2 call echo --computer desk '{"message":"it'\\''s"}'`
+      `a2c agent --office team --protocol 0.2 call --computer desk echo '{"message":"it'\\''s"}'`
     )
   })
 
@@ -17,7 +17,7 @@ describe("copyAsCommand", () => {
     const connection = connectionFlags("https://a2c.example.org/a/smcp", true)
     assert.strictEqual(
       copyAsCommand(makeCall(), connection, {}),
-      "a2c agent --server https://a2c.example.org/a/smcp --token-file FILE --office team --protocol 0.2 call echo --computer desk '{}'"
+      "a2c agent --server https://a2c.example.org/a/smcp --token-file FILE --office team --protocol 0.2 call --computer desk echo '{}'"
     )
     assert.deepStrictEqual(connectionFlags("http://127.0.0.1:7070", false), [])
   })
@@ -25,7 +25,7 @@ describe("copyAsCommand", () => {
   it("leaves out arguments that are not known", () => {
     assert.strictEqual(
       copyAsCommand(makeCall(), []),
-      "a2c agent --office team --protocol 0.2 call echo --computer desk"
+      "a2c agent --office team --protocol 0.2 call --computer desk echo"
     )
   })
 

@@ -1,7 +1,12 @@
-import type { ComponentChildren } from "preact"
 import { useMemo, useState } from "preact/hooks"
 import { arrangeLanes, type CallLane, callsBetween, segmentsOf } from "../../../../domain/page/calls/officeCalls.ts"
-import { describeStatus, durationOf, phaseOf } from "../../../../domain/page/calls/callPhase.ts"
+import {
+  type CallPhase,
+  callPhases,
+  describeStatus,
+  durationOf,
+  phaseOf
+} from "../../../../domain/page/calls/callPhase.ts"
 import { formatDuration } from "../../../../domain/text/format.ts"
 import type { TrackedCall } from "../../../../domain/page/PageState.ts"
 import { Select } from "../../parts/controls.tsx"
@@ -16,18 +21,25 @@ const defaultSpan = 60
 const maxBars = 300
 const maxLanes = 40
 
-/** Pixels of a row and of a bar, and the smallest width of a bar in the units of the drawing. */
+/** Pixels of a row, the share of it that a bar fills, and the share of the span that the shortest bar fills. */
 const rowHeight = 10
-const barHeight = 8
-const width = 1_000
-const minBarWidth = 2
+const barHeight = 0.8
+const minBarWidth = 0.002
 
-interface BarsProps {
-  readonly lane: CallLane
-  readonly from: number
+/** The colour of the dot of a phase. */
+export const dotOf = (phase: CallPhase) => ({ "--phase": `var(--phase-${phase})` })
+
+interface CallTimelineProps {
+  readonly calls: ReadonlyArray<TrackedCall>
+  readonly computers: ReadonlyArray<string>
   readonly now: number
   readonly selected: string | undefined
   readonly onSelect: (id: string) => void
+}
+
+interface BarsProps extends Pick<CallTimelineProps, "now" | "onSelect" | "selected"> {
+  readonly lane: CallLane
+  readonly from: number
 }
 
 const titleOf = ({ call }: TrackedCall, now: number): string => {
@@ -36,51 +48,41 @@ const titleOf = ({ call }: TrackedCall, now: number): string => {
   return visibleLine(truncate(words.filter((word) => word !== "").join(", "), 400))
 }
 
-/** The phases of one call as adjacent bars. */
-const barsOf = (entry: TrackedCall, row: number, from: number, now: number) => {
-  const scale = width / Math.max(1, now - from)
-  return segmentsOf(entry, now)
-    .filter(({ to }) => to >= from)
-    .map(({ from: start, phase, to }) => {
-      const x = Math.max(0, start - from) * scale
-      const size = Math.max(minBarWidth, (to - from) * scale - x)
-      const fill = `var(--phase-${phase})`
-      const shape = { x, y: row * rowHeight, width: size, height: barHeight, fill }
-      return <rect key={start} {...shape} class={`bar-${phase}`} />
-    })
-}
-
-const Bars = ({ from, lane, now, onSelect, selected }: BarsProps) => (
+/** The calls of a lane, drawn in milliseconds and rows; the phases of a call are adjacent bars. */
+const Bars = ({ from, lane: { calls, rows }, now, onSelect, selected }: BarsProps) => (
   <svg
     class="lane"
     role="img"
-    aria-label={`${lane.calls.length} calls`}
-    viewBox={`0 0 ${width} ${lane.rows * rowHeight}`}
+    aria-label={`${calls.length} calls`}
+    viewBox={`0 0 ${now - from} ${rows}`}
     preserveAspectRatio="none"
-    height={lane.rows * rowHeight}
+    height={rows * rowHeight}
   >
-    {lane.calls.slice(-maxBars).map(({ entry, row }) => (
+    {calls.slice(-maxBars).map(({ entry, row }) => (
       <g
         key={entry.call.id}
         class={entry.call.id === selected ? "call selected" : "call"}
         onClick={() => onSelect(entry.call.id)}
       >
         <title>{titleOf(entry, now)}</title>
-        {barsOf(entry, row, from, now)}
+        {segmentsOf(entry, now).map(({ from: start, phase, to }) => (
+          <rect
+            key={start}
+            class={`bar-${phase}`}
+            x={start - from}
+            y={row}
+            width={Math.max(to - start, (now - from) * minBarWidth)}
+            height={barHeight}
+            fill={`var(--phase-${phase})`}
+          />
+        ))}
       </g>
     ))}
   </svg>
 )
 
-interface CallTimelineProps extends Pick<BarsProps, "now" | "onSelect" | "selected"> {
-  readonly calls: ReadonlyArray<TrackedCall>
-  readonly computers: ReadonlyArray<string>
-  /** The legend. */
-  readonly children: ComponentChildren
-}
-
 /** The latest calls, with a lane for each Computer. The list beside it says the same in words. */
-export const CallTimeline = ({ calls, children, computers, now, ...rest }: CallTimelineProps) => {
+export const CallTimeline = ({ calls, computers, now, ...rest }: CallTimelineProps) => {
   const [span, setSpan] = useState(defaultSpan)
   const from = now - span * 1000
   const lanes = useMemo(
@@ -90,7 +92,13 @@ export const CallTimeline = ({ calls, children, computers, now, ...rest }: CallT
   return (
     <div class="timeline card">
       <div class="row between field">
-        {children}
+        <ul class="row plain legend" aria-label="Colours">
+          {callPhases.map((phase) => (
+            <li key={phase} class="dot" style={dotOf(phase)}>
+              {phase}
+            </li>
+          ))}
+        </ul>
         <label>
           Span{" "}
           <Select

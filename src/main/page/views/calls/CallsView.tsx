@@ -2,7 +2,6 @@ import { useMemo, useState } from "preact/hooks"
 import { parseCallFilter } from "../../../../domain/page/calls/callFilter.ts"
 import {
   type CallPhase,
-  callPhases,
   describeFailure,
   describeStatus,
   durationOf,
@@ -20,6 +19,7 @@ import {
   memberCommand,
   pageState,
   replaceParameters,
+  serverNow,
   session,
   useServerTime
 } from "../../connection/store.ts"
@@ -27,7 +27,7 @@ import { Empty, ErrorText } from "../../parts/missing.tsx"
 import { LongText, Name, formatClock, formatDateTime } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 import { ListWithDetails } from "../../parts/VirtualList.tsx"
-import { CallTimeline } from "./CallTimeline.tsx"
+import { CallTimeline, dotOf } from "./CallTimeline.tsx"
 import { type JsonObject, parseJsonObject } from "../../../../domain/json.ts"
 import { useReplies } from "../../connection/api.ts"
 import { CommandButton } from "../../parts/CommandButton.tsx"
@@ -35,13 +35,10 @@ import { CopyButton } from "../../parts/controls.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { AppCard } from "../apps/AppCard.tsx"
 import { CallResult } from "../../parts/CallResult.tsx"
-import { useOfficeTools } from "../tools/officeTools.ts"
+import { findListedTool, useOfficeTools } from "../tools/officeTools.ts"
 
 /** How often running bars grow, in milliseconds. */
 const tick = 250
-
-/** The colour of the dot of a phase. */
-const dotOf = (phase: CallPhase) => ({ "--phase": `var(--phase-${phase})` })
 
 const Phase = ({ of }: { readonly of: CallPhase }) => (
   <span class={`dot phase phase-${of}`} style={dotOf(of)}>
@@ -64,26 +61,6 @@ export const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: 
   </>
 )
 
-const Latency = ({ calls }: { readonly calls: ReadonlyArray<TrackedCall> }) => {
-  const latency = useMemo(() => latencyOf(calls), [calls])
-  return (
-    <span class="note">
-      {formatNumberOf(calls.length, "call")}
-      {latency !== undefined && `, p50 ${formatDuration(latency.p50)}, p99 ${formatDuration(latency.p99)}`}
-    </span>
-  )
-}
-
-const Legend = () => (
-  <ul class="row plain legend" aria-label="Colours">
-    {callPhases.map((phase) => (
-      <li key={phase} class="dot" style={dotOf(phase)}>
-        {phase}
-      </li>
-    ))}
-  </ul>
-)
-
 /** The calls of an office: timeline, list, filter and details. */
 export const CallsView = ({ address, parameters }: OfficeRoute) => {
   const [paused, setPaused] = useState<{ readonly state: PageState; readonly now: number }>()
@@ -102,6 +79,16 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
     // The duration of running calls is compared again with each batch.
     [calls, filter]
   )
+  const latency = useMemo(() => latencyOf(shown), [shown])
+  const openedAt = serverNow() - performance.now()
+  // The Server may list calls of before.
+  const since = Math.min(openedAt, calls.at(-1)?.call.startedAt ?? openedAt)
+  const counted = [
+    formatNumberOf(shown.length, "call"),
+    ...(latency === undefined ? [] : [`p50 ${formatDuration(latency.p50)}`, `p99 ${formatDuration(latency.p99)}`]),
+    `since ${formatClock(since)}`,
+    ...(since === openedAt ? ["when this page was opened"] : [])
+  ].join(", ")
   const computers = findPageOffice(state, address).computers.map(({ name }) => name)
   const chosen = calls.find(({ call }) => call.id === parameters["call"])
   const select = (id: string) => replaceParameters({ call: id })
@@ -112,14 +99,14 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
         <input
           id="call-filter"
           type="search"
-          placeholder="tool:read status:failed duration>100ms agent:x"
+          placeholder="tool, Computer, Agent or event; or status:failed duration>100ms"
           value={text}
           aria-invalid={typeof filter === "string"}
           aria-describedby="call-filter-state"
           onInput={(event) => replaceParameters({ filter: event.currentTarget.value })}
         />
         <span id="call-filter-state" class={typeof filter === "string" ? "error" : "note"}>
-          {typeof filter === "string" ? visibleLine(filter) : <Latency calls={shown} />}
+          {typeof filter === "string" ? visibleLine(filter) : counted}
         </span>
         <label>
           <input
@@ -139,13 +126,11 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
       </div>
       {calls.length === 0 ? (
         <Empty command={memberCommand("agent", address.office, "call echo message=hi")}>
-          No call was made since this page was opened. Calls of the Agent appear here:
+          No call was made since {formatClock(openedAt)}, when this page was opened. Calls of the Agent appear here:
         </Empty>
       ) : (
         <>
-          <CallTimeline calls={shown} computers={computers} now={now} selected={chosen?.call.id} onSelect={select}>
-            <Legend />
-          </CallTimeline>
+          <CallTimeline calls={shown} computers={computers} now={now} selected={chosen?.call.id} onSelect={select} />
           <ListWithDetails
             label="Calls"
             items={shown}
@@ -190,7 +175,7 @@ const factsOf = ({ call, phases }: TrackedCall, now: number) =>
 
 const AsCommand = ({ call, params }: Pick<CallAppProps, "call" | "params">) => {
   if (call.tool === undefined) return null
-  const command = copyAsCommand({ ...call, tool: call.tool }, connectionWords(), params)
+  const command = copyAsCommand(call, connectionWords(), params)
   return (
     <>
       <h3>As a command</h3>
@@ -213,10 +198,8 @@ interface CallAppProps {
 }
 
 /** The app of the tool that was called. */
-const CallApp = ({ call: { computer, id, line, office, tool }, params, result }: CallAppProps) => {
-  const found = useOfficeTools({ line, office }).tools.find(
-    (one) => one.computer.name === computer && one.tool.name === tool
-  )
+const CallApp = ({ call: { computer, id, line, office, tool = "" }, params, result }: CallAppProps) => {
+  const found = findListedTool(useOfficeTools({ line, office }).tools, { computer, tool })
   if (found === undefined || params === undefined || result === undefined) return null
   const target = { line, office, computer, timeout: appTimeoutSeconds }
   return <AppCard key={id} target={target} tool={found.tool} params={params} result={result} />
