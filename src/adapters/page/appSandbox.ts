@@ -74,10 +74,6 @@ export interface AppSandbox {
   readonly originFor: (headers: IncomingHttpHeaders) => string | undefined
 }
 
-/** The page's origin differs from this one in its host, since cookies do not know ports. */
-const loopbackOrigin = (pageHost: string, port: number): string =>
-  `http://${pageHost === "localhost" ? "127.0.0.1" : "localhost"}:${port}`
-
 /**
  * Serves the page that frames apps, and nothing else, at another origin than the office page. Its policy has the domains that
  * the request names, and the app inherits it.
@@ -140,7 +136,9 @@ export const serveAppSandbox = Effect.fnUntraced(function* ({
       if (bound === undefined) return undefined
       if (origin !== undefined) return URL.parse(origin)?.host === pageHost ? undefined : origin
       const { hostname } = URL.parse(`http://${pageHost}`) ?? {}
-      return hostname !== undefined && isLoopbackHost(hostname) ? loopbackOrigin(hostname, bound) : undefined
+      if (hostname === undefined || !isLoopbackHost(hostname)) return undefined
+      // Another host than that of the page, since cookies do not know ports.
+      return `http://${hostname === "localhost" ? "127.0.0.1" : "localhost"}:${bound}`
     }
   }
 })

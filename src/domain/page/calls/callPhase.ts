@@ -41,11 +41,6 @@ export const phaseOf = ({
 export const durationOf = ({ endedAt, startedAt }: PageCall, now: number): number =>
   Math.max(0, (endedAt ?? now) - startedAt)
 
-const formatProgress = (progress: number, total: number | undefined, message: string | undefined): string => {
-  const amount = total === undefined ? String(progress) : `${progress} of ${total}`
-  return message === undefined || message === "" ? `progress: ${amount}` : `progress: ${amount}, ${message}`
-}
-
 /** States why a call waits, or its progress; empty while nothing is reported. */
 export const describeStatus = (status: PageCall["status"]): string => {
   switch (status?._tag) {
@@ -57,8 +52,12 @@ export const describeStatus = (status: PageCall["status"]): string => {
       return formatDecided(status)
     case "WaitingForServers":
       return `waiting for servers that start: ${formatServerNames(status.servers)}`
-    case "Progressing":
-      return formatProgress(status.progress, status.total, status.message)
+    case "Progressing": {
+      const { message = "", progress, total } = status
+      return [`progress: ${progress}${total === undefined ? "" : ` of ${total}`}`, message]
+        .filter((word) => word !== "")
+        .join(", ")
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { type ComponentChildren, h, type JSX } from "preact"
-import { lexer, type MarkedToken, type Token } from "marked"
+import { lexer, type MarkedToken, type Token, type Tokens } from "marked"
 import { useMemo } from "preact/hooks"
 import { LongText, JsonText, Name } from "./Text.tsx"
 import { Facts, Table } from "./Table.tsx"
@@ -43,27 +43,8 @@ const renderLink = (href: string, children: ComponentChildren): JSX.Element =>
     renderAddress(href, children)
   )
 
-const renderTable = (table: Extract<MarkedToken, { readonly type: "table" }>, depth: number): JSX.Element => (
-  <div class="scroll" tabIndex={0} role="group" aria-label="table">
-    <table>
-      <thead>
-        <tr>
-          {table.header.map(({ tokens }) => (
-            <th scope="col">{renderTokens(tokens, depth)}</th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {table.rows.map((cells) => (
-          <tr>
-            {cells.map(({ tokens }) => (
-              <td>{renderTokens(tokens, depth)}</td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+const renderRow = (cells: ReadonlyArray<Tokens.TableCell>, depth: number): JSX.Element => (
+  <tr>{cells.map(({ header, tokens }) => h(header ? "th" : "td", null, renderTokens(tokens, depth)))}</tr>
 )
 
 const renderToken = (token: MarkedToken, depth: number): ComponentChildren => {
@@ -88,7 +69,14 @@ const renderToken = (token: MarkedToken, depth: number): ComponentChildren => {
     case "codespan":
       return h("code", null, <Raw text={token.text} />)
     case "table":
-      return renderTable(token, depth)
+      return (
+        <div class="scroll" tabIndex={0} role="group" aria-label="table">
+          <table>
+            <thead>{renderRow(token.header, depth)}</thead>
+            <tbody>{token.rows.map((cells) => renderRow(cells, depth))}</tbody>
+          </table>
+        </div>
+      )
     case "strong":
     case "em":
     case "del":
@@ -108,8 +96,7 @@ const renderToken = (token: MarkedToken, depth: number): ComponentChildren => {
     case "text":
     case "escape":
       return "tokens" in token && token.tokens ? renderTokens(token.tokens, depth) : <Raw text={token.text} />
-    case "html":
-    // An extension could add types.
+    // HTML, and what an extension could add.
     default:
       return <Raw text={token.raw} />
   }

@@ -1,13 +1,12 @@
 import { useState } from "preact/hooks"
 import { allAppDomains } from "../../../../domain/page/apps/appDomains.ts"
 import { findApp, parseAppContent } from "../../../../domain/page/apps/findApp.ts"
-import type { Tool } from "../../../../domain/model/Tool.ts"
 import { appUriOf } from "../../../../domain/tools/appTools.ts"
 import { mcpRequest } from "../../connection/callOfficeTool.ts"
 import { sendCommand, useAction } from "../../connection/api.ts"
 import { session } from "../../connection/store.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
-import { type AppCallContext, AppFrame, type AppFrameProps, toAppResult } from "./AppFrame.tsx"
+import { type AppCallContext, AppFrame, type AppFrameProps } from "./AppFrame.tsx"
 
 type LoadedApp = Pick<AppFrameProps, "app" | "content">
 
@@ -84,16 +83,10 @@ const LoadingApp = ({ call, origin }: { readonly call: AppCallContext; readonly 
   )
 }
 
-interface AppCardProps extends Omit<AppCallContext, "tool"> {
-  readonly tool: Tool
-}
-
-/** The app of a tool for a call, if the tool has one. The result is that of the office. */
-export const AppCard = ({ params, result, target, tool }: AppCardProps) => {
-  if (appUriOf(tool.meta) === undefined) return null
+/** The app of a tool for a call, if the tool has one. */
+export const AppCard = (call: AppCallContext) => {
+  if (appUriOf(call.tool.meta) === undefined) return null
   const { appOrigin: origin, mayCall } = session.value ?? {}
-  const { description, name, paramsSchema: inputSchema } = tool
-  const call = { target, tool: { name, description, inputSchema }, params, result: toAppResult(result) }
   return (
     <section aria-label="App">
       <h2>App</h2>

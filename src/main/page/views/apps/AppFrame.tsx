@@ -1,6 +1,7 @@
 import type { RefObject } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { JsonObject } from "../../../../domain/json.ts"
+import type { Tool } from "../../../../domain/model/Tool.ts"
 import type { AppContent, ToolApp } from "../../../../domain/page/apps/findApp.ts"
 import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
 import { callToolOnce, mcpRequest } from "../../connection/callOfficeTool.ts"
@@ -22,10 +23,10 @@ const maxHeight = 1_200
 /** The latest calls and failures of an app that are listed. */
 const maxActivities = 20
 
-/** The call whose app is shown, with its result as MCP has it. */
+/** The call whose app is shown, with its result as the office has it. */
 export interface AppCallContext {
   readonly target: Pick<PageCallRequest, "line" | "office" | "computer" | "timeout">
-  readonly tool: { readonly name: string; readonly description: string; readonly inputSchema: JsonObject }
+  readonly tool: Tool
   readonly params: JsonObject
   readonly result: JsonObject
 }
@@ -45,16 +46,13 @@ interface LinkQuestion {
 }
 
 /** A result of the office as MCP has it. */
-export const toAppResult = ({ meta, ...rest }: JsonObject): JsonObject => ({
-  ...rest,
-  ...(meta !== undefined && { _meta: meta })
-})
+const toAppResult = ({ meta, ...rest }: JsonObject): JsonObject => ({ ...rest, _meta: meta })
 
 /** Describes the page to the app. */
-const contextOf = ({ tool }: AppCallContext, width: number): JsonObject => {
+const contextOf = ({ description, name, paramsSchema: inputSchema }: Tool, width: number): JsonObject => {
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches
   return {
-    toolInfo: { tool },
+    toolInfo: { tool: { name, description, inputSchema } },
     theme: document.documentElement.style.colorScheme || (isDark ? "dark" : "light"),
     displayMode: "inline",
     availableDisplayModes: ["inline"],
@@ -84,8 +82,8 @@ const useApp = (frame: RefObject<HTMLIFrameElement | null>, { app, call, content
     const made = makeAppBridge({
       app,
       content,
-      call,
-      context: contextOf(call, element.clientWidth),
+      call: { params: call.params, result: toAppResult(call.result) },
+      context: contextOf(call.tool, element.clientWidth),
       send: (message) => element.contentWindow?.postMessage(JSON.stringify(message), origin),
       callTool: async (tool, params) => {
         const result = toAppResult(await callToolOnce({ ...call.target, tool, params }, abort.signal))
