@@ -8,7 +8,7 @@ import { session } from "../../connection/store.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { type AppCallContext, AppFrame, type AppFrameProps } from "./AppFrame.tsx"
 
-type LoadedApp = Pick<AppFrameProps, "app" | "content">
+type AppParts = Pick<AppFrameProps, "app" | "content">
 
 const decodeText = (base64: string): string | undefined => {
   try {
@@ -19,7 +19,7 @@ const decodeText = (base64: string): string | undefined => {
 }
 
 /** Fetches the app of a tool from its Computer. */
-const loadApp = async ({ target, tool }: AppCallContext, signal: AbortSignal): Promise<LoadedApp> => {
+const loadApp = async ({ target, tool }: AppCallContext, signal: AbortSignal): Promise<AppParts> => {
   const { computer, line, office } = target
   const command = { _tag: "SendMcpRequest", line, office, computer, method: "servers/list", params: {} } as const
   const app = findApp((await sendCommand(command, signal)).result, tool.name)
@@ -31,41 +31,41 @@ const loadApp = async ({ target, tool }: AppCallContext, signal: AbortSignal): P
   return { app, content }
 }
 
-/** The hosts that an app may reach: the operator starts it. */
-const AppHosts = ({ domains, onStart }: { readonly domains: ReadonlyArray<string>; readonly onStart: () => void }) => (
-  <>
-    <p>The app may exchange data with these hosts, including the arguments and results that it sees:</p>
-    <ul aria-label="Hosts of the app">
-      {domains.map((domain) => (
-        <li key={domain}>
-          <Name of={domain} length={300} />
-        </li>
-      ))}
-    </ul>
-    <p>
-      <button type="button" class="danger" onClick={onStart}>
-        Start the app
-      </button>
-    </p>
-  </>
-)
+/** An app. The operator starts one that may reach hosts. */
+const LoadedApp = (app: AppFrameProps) => {
+  const domains = allAppDomains(app.content.domains)
+  const [isStarted, setStarted] = useState(domains.length === 0)
+  if (isStarted) return <AppFrame {...app} />
+  return (
+    <>
+      <p>The app may exchange data with these hosts, including the arguments and results that it sees:</p>
+      <ul aria-label="Hosts of the app">
+        {domains.map((domain) => (
+          <li key={domain}>
+            <Name of={domain} length={300} />
+          </li>
+        ))}
+      </ul>
+      <p>
+        <button type="button" class="danger" onClick={() => setStarted(true)}>
+          Start the app
+        </button>
+      </p>
+    </>
+  )
+}
 
 const LoadingApp = ({ call, origin }: { readonly call: AppCallContext; readonly origin: string }) => {
-  const { error, isRunning: isLoading, reply: loaded, run } = useAction<LoadedApp>()
-  const [isStarted, setStarted] = useState(false)
+  const { error, isRunning: isLoading, reply: loaded, run } = useAction<AppParts>()
   /** Why the app has ended. */
   const [ended, setEnded] = useState<string>()
   const load = (): void => {
-    setStarted(false)
     setEnded(undefined)
     run((signal) => loadApp(call, signal))
   }
   if (isLoading) return <p role="status">Loading the app</p>
-  if (loaded !== undefined && ended === undefined) {
-    const domains = allAppDomains(loaded.content.domains)
-    if (domains.length > 0 && !isStarted) return <AppHosts domains={domains} onStart={() => setStarted(true)} />
-    return <AppFrame origin={origin} {...loaded} call={call} onStop={setEnded} />
-  }
+  if (loaded !== undefined && ended === undefined)
+    return <LoadedApp origin={origin} {...loaded} call={call} onStop={setEnded} />
   const reason = error === undefined ? ended : `It cannot be shown: ${error.message}`
   return (
     <>

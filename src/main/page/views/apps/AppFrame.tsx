@@ -1,4 +1,3 @@
-import type { RefObject } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { JsonObject } from "../../../../domain/json.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
@@ -39,12 +38,6 @@ export interface AppFrameProps {
   readonly onStop: (reason: string) => void
 }
 
-/** A link that the app asks to open. */
-interface LinkQuestion {
-  readonly url: URL
-  readonly answer: (isPermitted: boolean) => void
-}
-
 /** A result of the office as MCP has it. */
 const toAppResult = ({ meta, ...rest }: JsonObject): JsonObject => ({ ...rest, _meta: meta })
 
@@ -63,9 +56,11 @@ const contextOf = ({ description, name, paramsSchema: inputSchema }: Tool, width
 }
 
 /** Loads the app into its frame, and serves its requests. */
-const useApp = (frame: RefObject<HTMLIFrameElement | null>, { app, call, content, onStop, origin }: AppFrameProps) => {
+const useApp = ({ app, call, content, onStop, origin }: AppFrameProps) => {
+  const frame = useRef<HTMLIFrameElement>(null)
   const [activities, setActivities] = useState<ReadonlyArray<readonly [request: string, outcome: string]>>([])
-  const [link, setLink] = useState<LinkQuestion>()
+  /** The link that the app asks to open. */
+  const [link, setLink] = useState<{ readonly url: URL; readonly answer: (isPermitted: boolean) => void }>()
   const bridge = useRef<ReturnType<typeof makeAppBridge>>(undefined)
   useEffect(() => {
     const element = frame.current
@@ -119,15 +114,14 @@ const useApp = (frame: RefObject<HTMLIFrameElement | null>, { app, call, content
       removeEventListener("message", onMessage)
     }
   }, [])
-  return { activities, link, tearDown: () => bridge.current?.tearDown() }
+  return { activities, frame, link, tearDown: () => bridge.current?.tearDown() }
 }
 
 /** An app in its frame, the calls that it makes, and the links that it asks to open. */
 export const AppFrame = (props: AppFrameProps) => {
   const { app, call, onStop } = props
   const { target } = call
-  const frame = useRef<HTMLIFrameElement>(null)
-  const { activities, link, tearDown } = useApp(frame, props)
+  const { activities, frame, link, tearDown } = useApp(props)
   const stop = (): void => {
     tearDown()
     setTimeout(() => frame.current !== null && onStop(appHasEnded), teardownTimeout)
@@ -147,13 +141,7 @@ export const AppFrame = (props: AppFrameProps) => {
         referrerpolicy="no-referrer"
       />
       <p class="note">
-        Tools of the app: {app.tools.size === 0 && "none"}
-        {[...app.tools.values()].map((tool, index) => (
-          <>
-            {index > 0 && ", "}
-            <Name of={tool} />
-          </>
-        ))}
+        Tools of the app: <Name of={[...app.tools.values()].join(", ") || "none"} length={4_000} />
       </p>
       <CallApprovals
         isShown={({ call: { agent, computer, line, office } }) =>
