@@ -96,7 +96,8 @@ const renderToken = (token: MarkedToken, depth: number): ComponentChildren => {
     case "text":
     case "escape":
       return "tokens" in token && token.tokens ? renderTokens(token.tokens, depth) : <Raw text={token.text} />
-    // HTML, and what an extension could add.
+    case "html":
+    // An extension could add types.
     default:
       return <Raw text={token.raw} />
   }

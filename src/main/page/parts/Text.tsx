@@ -46,11 +46,10 @@ export const JsonText = ({ value }: { readonly value: unknown }) => {
   return <LongText text={text} code />
 }
 
-/** The time of the day in the language of the browser. */
-export const formatClock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" }).format
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" })
+const dateAndClock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" })
 
-export const formatDateTime = new Intl.DateTimeFormat(undefined, {
-  dateStyle: "medium",
-  timeStyle: "medium",
-  hourCycle: "h23"
-}).format
+/** The time of the day in the language of the browser. */
+export const formatClock = (at: number): string => clock.format(at)
+
+export const formatDateTime = (at: number): string => dateAndClock.format(at)

@@ -72,7 +72,7 @@ const useSteady = (element: RefObject<HTMLElement | null>): boolean => {
 const urgentMillis = 30_000
 
 /** An answer was too late: the approval has ended, or another approver was faster. */
-const isFinal = (error: PageError | undefined): boolean => error?.code === 404 || error?.code === 409
+const isFinal = (error: PageError | undefined): error is PageError => error?.code === 404 || error?.code === 409
 
 /** Counts down from the time that the reply states, which depends on no clock. */
 const TimeLeft = ({ expiresIn }: { readonly expiresIn: number }) => {
@@ -154,6 +154,7 @@ const ApprovalCard = ({ entry, isSteady }: ApprovalCardProps) => {
   const end = useRef<HTMLParagraphElement>(null)
   const { error, isRunning, reply: decided, run } = useAction<ApprovalView>()
   const isClosed = !isOpen(entry) || decided !== undefined || isFinal(error)
+  const outcome = isFinal(error) ? error.message : decided === undefined ? describeEnd(call) : describeDecision(decided)
 
   // The focus would leave the card with the buttons.
   const hadFocus = card.current?.contains(document.activeElement) === true
@@ -174,13 +175,9 @@ const ApprovalCard = ({ entry, isSteady }: ApprovalCardProps) => {
       </h2>
       {isClosed ? (
         <p ref={end} tabIndex={-1}>
-          {isFinal(error) ? (
-            <span class="error" role="alert">
-              <Name of={error?.message ?? ""} length={1_000} />
-            </span>
-          ) : (
-            <Name of={decided === undefined ? describeEnd(call) : describeDecision(decided)} length={1_000} />
-          )}{" "}
+          <span {...(isFinal(error) && { class: "error", role: "alert" as const })}>
+            <Name of={outcome} length={1_000} />
+          </span>{" "}
           <span class="note">
             <Name of={call.agent} /> at <Name of={call.computer} />
           </span>
