@@ -200,7 +200,7 @@ describePages("office page", () => {
       const { page, server } = await open("#/office/0.2/team/calls", prepareBusyServer)
       await tabTo(page, "Filter")
       await page.keyboard.type("status:running")
-      await page.getByText(/^1 call$/).waitFor()
+      await page.getByText(/^1 call, since /).waitFor()
       await tabTo(page, "Pause")
       await page.keyboard.press("Space")
       await page.keyboard.press("Tab")
