@@ -178,7 +178,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
           : [askHook(confirm, approval, decide)]
       const limit = { extended: approvalTimeout, ...wait }
       const { answer = { action: "cancel" }, decision } = yield* waitForOutcome(book, pending, limit, hooks)
-      return { decision, answer: approval.input && toInputAnswer(answer, approval.input) }
+      return { approval, decision, answer: approval.input && toInputAnswer(answer, approval.input) }
     }),
     /**
      * Decides an open approval. The first answer counts: a later one fails with 409, and one for an unknown approval with

@@ -1,5 +1,10 @@
 import { Duration, Effect, Clock } from "effect"
-import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
+import {
+  type Approval,
+  type ApprovalDecision,
+  type DecidedApproval,
+  formatDecision
+} from "../../../domain/approvals/Approval.ts"
 import { type Caller, callerName, isInOffice, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -27,6 +32,8 @@ export interface AuditedDecision {
   /** A rule, `auto_apply`, `approved pattern`, a grant, or the approver. */
   readonly by?: string | undefined
   readonly reason?: string | undefined
+  /** The id of the approval. */
+  readonly approval?: string
   readonly scope?: "once" | "tool" | undefined
   /** Milliseconds of the epoch. */
   readonly until?: number | undefined
@@ -36,11 +43,11 @@ export interface AuditedDecision {
 
 const actions = { allowed: "allow", denied: "deny", expired: "expired", cancelled: "cancelled" } as const
 
-/** The decision of an approver, for the audit. */
-export const auditedDecision = ({ at: _, state, ...decision }: ApprovalDecision): AuditedDecision => ({
-  action: actions[state],
-  ...decision
-})
+/** The decision about an approval, for the audit. */
+export const auditedDecision = ({
+  approval,
+  decision: { at: _, state, ...decision }
+}: DecidedApproval): AuditedDecision => ({ action: actions[state], approval: approval.id, ...decision })
 
 /** Makes the function that records every decision about a call, with a digest of its arguments, where there is an audit. */
 export const makeDecisionAudit = Effect.fnUntraced(function* (computer: ComputerName) {
@@ -143,15 +150,16 @@ const makeApproverRequest = Effect.fnUntraced(function* ({ approvals, computer }
       return isExtended
     })
     const { limit } = call.awaitApproval("ConsentAwaited")
-    const { decision } = yield* approvals.request(
+    const decided = yield* approvals.request(
       { reqId, caller, params, askedBy, reason, entry, place },
       { limit, announce }
     )
+    const { decision } = decided
     call.dispatch({ _tag: "ConsentDecided" })
     if (isAnnounced && (decision.state === "allowed" || decision.state === "denied")) {
       yield* call.report({ _tag: "Decided", computer, isAllowed: decision.state === "allowed", by: decision.by })
     }
-    return decision
+    return decided
   })
 })
 
@@ -208,12 +216,16 @@ export const makeCallConsent = Effect.fnUntraced(function* (parts: ConsentParts)
       record({ action: "deny", by: "no approver" })
       return yield* Effect.fail(cannotAsk(tool))
     }
-    const approval = yield* Effect.onInterrupt(askApprovers(call, entry, decision, place), () =>
+    const decided = yield* Effect.onInterrupt(askApprovers(call, entry, decision, place), () =>
       Effect.sync(() => record({ action: "cancelled" }))
     )
-    yield* Effect.logInfo("call decided", { tool, agent: callerName(caller), decision: formatDecision(approval) })
-    record(auditedDecision(approval))
-    const denial = denialOf(approval, tool)
+    yield* Effect.logInfo("call decided", {
+      tool,
+      agent: callerName(caller),
+      decision: formatDecision(decided.decision)
+    })
+    record(auditedDecision(decided))
+    const denial = denialOf(decided.decision, tool)
     if (denial !== undefined) return yield* Effect.fail(denial)
     yield* checkTool
     yield* inTime(call, checkPolicy)

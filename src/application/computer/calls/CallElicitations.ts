@@ -114,7 +114,7 @@ export const makeCallElicitations = Effect.fnUntraced(function* (parts: ConsentP
     yield* call.report({ _tag: "Decided", computer, isAllowed: decision.state === "allowed", by, isQuestion: true })
     const agent = call.caller._tag === "Owner" ? undefined : callerName(call.caller)
     yield* Effect.logInfo("question decided", { tool, agent, decision: formatDecision(decision, { input }) })
-    record(auditedDecision(decision))
+    record(auditedDecision(outcome))
     return accepted
   })
 

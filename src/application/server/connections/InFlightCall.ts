@@ -26,8 +26,8 @@ export class InFlightCall {
   readonly origin: CallOrigin | undefined
   /** The id of the request. */
   readonly reqId: () => string | undefined
-  /** What the Computer reported last, and the decision of an approver. */
-  reported: Pick<StartedCall, "status" | "decision"> | undefined
+  /** What the Computer reported last, and the approval with its decision. */
+  reported: Pick<StartedCall, "status" | "approval" | "decision"> | undefined
   readonly #execute: ExecuteCallCommand
   #isEnded = false
   /** Made when it is needed: most calls are not extended. */

@@ -12,7 +12,7 @@ import { parseTraceparent } from "../../../domain/traceparent.ts"
 export const auditCall =
   ({ record }: AuditRecorder) =>
   (call: CompletedCall): void => {
-    const { agent, computer, decision, endedAt, event, line, reqId, request, startedAt, subject } = call
+    const { agent, approval, computer, decision, endedAt, event, line, reqId, request, startedAt, subject } = call
     const head = asObject(Result.getOrElse(request.head, () => undefined))
     record({
       time: endedAt,
@@ -27,7 +27,11 @@ export const auditCall =
         tool: UndefinedOr.map(asString(head["tool_name"]), truncateText),
         req_id: truncateText(reqId),
         outcome: callOutcome(call),
-        ...(decision !== undefined && { decided_by: truncateText(decision.by) }),
+        ...(approval !== undefined && { approval: truncateText(approval) }),
+        ...(decision !== undefined && {
+          action: decision.isAllowed ? "allow" : "deny",
+          decided_by: truncateText(decision.by)
+        }),
         ms: Math.round((endedAt - startedAt) * 1000) / 1000
       },
       request

@@ -28,6 +28,8 @@ export interface StartedCall {
   readonly startedAt: number
   /** What its Computer reported last; missing while it reports nothing. */
   readonly status?: CallStatus
+  /** The id of its approval, where its Computer named it. */
+  readonly approval?: string
   /** The decision of an approver about the call. */
   readonly decision?: CallDecision
 }

@@ -55,7 +55,13 @@ export const makeCallStatusReceiver = Effect.map(
       const report = Result.getOrUndefined(decodeBody(body, agent.line.decodeCallStatus))
       if (report !== undefined) {
         const { status } = report
-        call.reported = { ...call.reported, status, ...(isConsent(status) && { decision: status }) }
+        const awaited = status._tag === "WaitingForConsent" ? status.approval : undefined
+        call.reported = {
+          ...call.reported,
+          status,
+          ...(isConsent(status) && { decision: status }),
+          ...(awaited && awaited.isQuestion !== true && { approval: awaited.id })
+        }
         for (const observe of observers) observe(call.origin.describe)
       }
       if (!agent.features.callStatus) return undefined

@@ -37,7 +37,7 @@ const audited = Effect.gen(function* () {
   })
   const lines = () =>
     events.map(({ fields }) => {
-      const { req_id: _, type, ...line } = fields
+      const { approval: _approval, req_id: _, type, ...line } = fields
       assert.strictEqual(type, "decision")
       return line
     })
@@ -76,6 +76,24 @@ describe("the audit of a Computer", () => {
           line("write", { action: "allow", by: "grant of operator:ann" }),
           { ...line("write", { action: "allow", by: "owner" }), caller_kind: "owner", agent: undefined }
         ].map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)))
+      )
+    })
+  )
+
+  it.effect("has the id of the approval that was denied", () =>
+    Effect.gen(function* () {
+      const { call, computer, events } = yield* audited
+      const calling = yield* Effect.forkChild(call("write"))
+      const { id } = yield* nextApproval(computer)
+      yield* computer.decideApproval(id, { action: "deny" }, "operator:ann")
+      yield* Fiber.join(calling)
+      yield* call("erase")
+      assert.deepStrictEqual(
+        events.map(({ fields: { action, approval } }) => [action, approval]),
+        [
+          ["deny", id],
+          ["deny", undefined]
+        ]
       )
     })
   )

@@ -37,9 +37,16 @@ describe("the audit of a call", () => {
       }
     ]))
 
-  it("names the approver of the call", () => {
-    const decision = { _tag: "Decided", computer: "pc-1", isAllowed: true, by: "operator:ann" } as const
-    assert.strictEqual(fieldsOf({ decision })[0]?.["decided_by"], "operator:ann")
+  it.each([
+    [true, "allow"],
+    [false, "deny"]
+  ] as const)("has the approval, its decision and the approver: allowed %s", (isAllowed, action) => {
+    const decision = { _tag: "Decided", computer: "pc-1", isAllowed, by: "operator:ann" } as const
+    assert.deepInclude(fieldsOf({ decision, approval: "a1" })[0] ?? {}, {
+      approval: "a1",
+      action,
+      decided_by: "operator:ann"
+    })
   })
 
   it("has no tool when the request names none", () =>

@@ -82,13 +82,17 @@ describe("the status of a call of an Agent of this node", () => {
     })
   )
 
-  test("keeps the decision about the call beside later statuses", ({ call, receiveBody }) => {
+  test("keeps the approval of the call and its decision beside later statuses", ({ call, receiveBody }) => {
     const decided = { computer: "pc", req_id: "r", status: "decided", allowed: true, decided_by: "ann" }
+    const waiting = { computer: "pc", req_id: "r", status: "waiting_for_consent", wait_seconds: 300 }
+    receiveBody(jsonBody({ ...waiting, approval_id: "a1" }))
     receiveBody(jsonBody(decided))
+    receiveBody(jsonBody({ ...waiting, approval_id: "a2", question: true }))
     receiveBody(jsonBody({ ...decided, allowed: false, decided_by: "bob", question: true }))
     receiveBody(progress("pc", "r"))
     assert.deepStrictEqual<unknown>(call.reported, {
       status: { _tag: "Progressing", computer: "pc", progress: 1 },
+      approval: "a1",
       decision: { _tag: "Decided", computer: "pc", isAllowed: true, by: "ann" }
     })
   })
