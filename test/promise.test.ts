@@ -239,7 +239,7 @@ describe("connectAgent", () => {
       await computer({ contract }, { name: "lab" })
       const thinker = await agent()
       const several = await rejection(thinker.callTool({ tool: "echo" }))
-      assert.strictEqual(several.code, "ambiguous_tool")
+      assert.deepStrictEqual([several.code, several.extra?.owners], ["ambiguous_tool", ["desk", "lab"]])
       assert.strictEqual(several.message, 'Several Computers have a tool "echo": name one of desk, lab')
       const none = await rejection(thinker.callTool({ tool: "fly" }))
       assert.strictEqual(none.message, 'No Computer of this office has a tool "fly"')

@@ -68,12 +68,15 @@ export type A2cErrorCode = number | (typeof ownCodes)[ErrorWithoutCode["_tag"]] 
 /** The rejection of every promise of this package. The message is for people. */
 export class A2cError extends Error {
   readonly code: A2cErrorCode
-  /** Additional fields of an error of the protocol; `code` and `data` of the error of an MCP server. */
-  readonly extra: JsonObject | undefined
+  /**
+   * Additional fields of an error of the protocol; `code` and `data` of the error of an MCP server; the `owners` of an
+   * `ambiguous_tool`, which are names of Computers.
+   */
+  readonly extra: (JsonObject & { readonly owners?: ReadonlyArray<string> }) | undefined
   constructor(
     code: A2cErrorCode,
     message: string,
-    details: { readonly cause?: unknown; readonly extra?: JsonObject | undefined } = {}
+    details: { readonly cause?: unknown; readonly extra?: A2cError["extra"] } = {}
   ) {
     super(message, { cause: details.cause })
     this.name = "A2cError"
@@ -87,7 +90,8 @@ const errorCodeOf = (error: ExpectedError): A2cErrorCode => {
   return error._tag === "VersionRejected" ? errorCodes.versionMismatch : ownCodes[error._tag]
 }
 
-const extraOf = (error: ExpectedError): JsonObject | undefined => {
+const extraOf = (error: ExpectedError): A2cError["extra"] => {
+  if (error._tag === "AmbiguousTool") return { owners: error.owners }
   if (error._tag === "McpSessionError") return definedOnly({ code: error.code, data: error.data })
   return error._tag === "ProtocolError" ? error.extra : undefined
 }
