@@ -31,3 +31,10 @@ describe("the table of suites", () => {
     assert.sameOrderedMembers([...namesIn("nightly.yml")], [...namesOf("nightly")])
   })
 })
+
+describe("the package", () => {
+  it.each(["preinstall", "install", "postinstall", "prepare"])(
+    "has no script %s, about which npm warns the users of the package",
+    (script) => assert.notProperty(scripts, script)
+  )
+})
