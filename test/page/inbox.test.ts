@@ -534,7 +534,7 @@ describePages("office page", () => {
     it("lists the MCP servers of the office that failed", async () => {
       const { page } = await open("#/office/0.2/team", withInspection())
       await page.getByRole("button", { name: "Needs you (1)" }).click()
-      const card = drawer(page).getByRole("article").filter({ hasText: "files backing off" })
+      const card = drawer(page).getByRole("article").filter({ hasText: "files failing" })
       await card.getByText("exit code 1").waitFor()
       await card.getByRole("link", { name: "Show the Computer desk" }).click()
       await page.getByRole("heading", { name: "Computer desk" }).waitFor()

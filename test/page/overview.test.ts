@@ -34,7 +34,7 @@ describePages("office page", () => {
       await page.getByRole("link", { name: "Server 0 calls/s" }).waitFor()
       const computers = page.getByRole("list", { name: "Computers" })
       await computers.getByRole("link", { name: "desk 1 waiting, 1 running" }).waitFor()
-      for (const name of ["notes ready", "files backing off", "lamp connected"]) {
+      for (const name of ["notes ready", "files failing", "lamp connected"]) {
         await computers.getByRole("link", { name, exact: true }).waitFor()
       }
     })
@@ -43,7 +43,7 @@ describePages("office page", () => {
       const { page } = await open("#/office/0.2/team", withInspection())
       await page.getByRole("link", { name: /^brain/ }).click()
       await page.getByRole("heading", { name: "Agent brain" }).waitFor()
-      await page.getByRole("link", { name: /^files backing off/ }).click()
+      await page.getByRole("link", { name: /^files failing/ }).click()
       await page.getByRole("heading", { name: "Computer desk" }).waitFor()
     })
 
@@ -87,7 +87,7 @@ describePages("office page", () => {
     it("shows the MCP servers of a Computer with state, counts and restarts", async () => {
       const { page } = await open(members, withInspection())
       await page.getByRole("row", { name: /^notes ready 3 d 5 h 2 1 0/ }).waitFor()
-      await page.getByRole("row", { name: /^files backing off exit code 1 2 d 7 h 0 0 4/ }).waitFor()
+      await page.getByRole("row", { name: /^files failing exit code 1 2 d 7 h 0 0 4/ }).waitFor()
     })
 
     it("shows the error output of an MCP server on demand", async () => {
@@ -100,12 +100,12 @@ describePages("office page", () => {
 
     it("replaces the states when the Computer reports other ones", async () => {
       const { page, server } = await open(members, withInspection())
-      await page.getByRole("cell", { name: /backing off/ }).waitFor()
+      await page.getByRole("cell", { name: /failing/ }).waitFor()
       const servers = [{ name: "files", state: "ready", since: startTime, restarts: 5, tools: 9, windows: 0 }] as const
       const inspection = makeInspection({ servers })
       server.send(makeBatch([{ _tag: "Inspected", ...team, computer: "desk", inspection }]))
       await page.getByRole("row", { name: /^files ready .* 9 0 5/ }).waitFor()
-      assert.strictEqual(await page.getByText("backing off").count(), 0)
+      assert.strictEqual(await page.getByText("failing").count(), 0)
     })
 
     it("states that other implementations report neither MCP servers nor devices", async () => {

@@ -125,9 +125,15 @@ export type McpServerCommand =
   | { readonly _tag: "LogRecovered"; readonly source: string }
   | { readonly _tag: "LogDegraded"; readonly reason: string }
   | { readonly _tag: "LogFailed"; readonly failure: SessionFailure }
-  | { readonly _tag: "LogRestarting"; readonly failure: SessionFailure; readonly retryInSeconds: number }
   | { readonly _tag: "LogIdle" }
-  | { readonly _tag: "LogStartsOnRequest"; readonly failure: SessionFailure }
+  /** A session ended, or did not start in this attempt, and another one may start. */
+  | {
+      readonly _tag: `Log${EndEvent["_tag"]}`
+      readonly state: "restarting" | "failing" | "idle"
+      readonly failure: SessionFailure
+      readonly attempt: number
+      readonly retryInSeconds?: number
+    }
 
 /** The reason of a failure for the owner: it may quote stderr. */
 export const fullReason = ({ message, output }: SessionFailure): string =>
@@ -200,23 +206,18 @@ const ran = <O extends McpOffer>(
 const restarted = <O extends McpOffer>(
   server: McpServer<O>,
   attempt: number,
-  { at, failure, jitter, run }: EndEvent
+  { _tag, at, failure, jitter, run }: EndEvent
 ): Step<O> => {
   const isPermanent = ["unauthorized", "forbidden", "misconfigured"].includes(failure.reason)
   if (isPermanent) return [{ _tag: "Failed", run, failure }, [{ _tag: "LogFailed", failure }]]
   const wait = backoffMillis(restartBackoff, attempt, jitter)
   const retryAt = at + wait
+  const last = lastOfferOf(server)
+  const state = last === undefined ? "failing" : "restarting"
   return [
-    {
-      _tag: "BackingOff",
-      run,
-      attempt: attempt + 1,
-      retryAt,
-      failure,
-      ...definedOnly({ last: lastOfferOf(server) })
-    },
+    { _tag: "BackingOff", run, attempt: attempt + 1, retryAt, failure, ...definedOnly({ last }) },
     [
-      { _tag: "LogRestarting", failure, retryInSeconds: wait / 1000 },
+      { _tag: `Log${_tag}`, state, failure, attempt, retryInSeconds: wait / 1000 },
       { _tag: "Retry", at: retryAt }
     ]
   ]
@@ -244,7 +245,7 @@ const onRunningEvent = <O extends McpOffer>(server: State<O, "Running">, event: 
   if (event._tag === "IdleTimedOut") return [idle, [{ _tag: "LogIdle" }]]
   if (event._tag !== "Lost") return [server, []]
   const { at, failure } = event
-  if (lifecycle === "lazy") return [{ ...idle, failure }, [{ _tag: "LogStartsOnRequest", failure }]]
+  if (lifecycle === "lazy") return [{ ...idle, failure }, [{ _tag: "LogLost", state: "idle", failure, attempt }]]
   return restarted(server, at - since >= stableMillis ? 1 : attempt, event)
 }
 
@@ -268,7 +269,8 @@ const onRunEvent = <O extends McpOffer>(server: McpServer<O>, event: RunEvent<O>
       const { at, failure, jitter } = event
       const failures = server.failures + 1
       const retryAt = at + backoffMillis(requestBackoff, failures, jitter)
-      return [{ ...server, _tag: "Idle", failure, failures, retryAt }, [{ _tag: "LogStartsOnRequest", failure }]]
+      const log = { _tag: "LogStartFailed", state: "idle", failure, attempt: failures } as const
+      return [{ ...server, _tag: "Idle", failure, failures, retryAt }, [log]]
     }
     case "BackingOff": {
       if (event._tag !== "RetryDue") return [server, []]

@@ -11,7 +11,7 @@ const listOf = <S extends Schema.Constraint>(item: S, max: number) => Schema.Arr
 /** An MCP server of a Computer. */
 export const InspectedServer = Schema.Struct({
   name: Text,
-  state: Schema.Literals(["starting", "ready", "degraded", "idle", "backing off", "failed", "stopped"]),
+  state: Schema.Literals(["starting", "ready", "degraded", "idle", "restarting", "failing", "failed", "stopped"]),
   reason: Schema.optionalKey(Text),
   /** Milliseconds of the epoch. */
   since: Schema.Finite,

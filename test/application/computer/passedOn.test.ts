@@ -208,8 +208,8 @@ describe("the description of a call", () => {
           { ...call, subject: way.name, office: "o", originalName: "work", annotations: { readOnlyHint: true } }
         ],
         audit: [
-          { ...decided, by: "bob" },
-          { ...decided, by: way.by, question: "form" }
+          { ...decided, approval: id, by: "bob" },
+          { ...decided, approval: question?.id ?? seen.audit[1]?.["approval"], by: way.by, question: "form" }
         ],
         progress: [{ progress: 1, total: 2, message: "half", reqId, tool }],
         server: [params],

@@ -86,7 +86,12 @@ const open: McpServerCommand = { _tag: "Open" }
 const close: McpServerCommand = { _tag: "Close" }
 const logReady: McpServerCommand = { _tag: "LogReady", tools: 0, resources: 2 }
 const logFailed: McpServerCommand = { _tag: "LogFailed", failure: forbidden }
-const startsOnRequest = (failure: SessionFailure): McpServerCommand => ({ _tag: "LogStartsOnRequest", failure })
+const idleAfter = (_tag: "LogLost" | "LogStartFailed", attempt: number, failure: SessionFailure): McpServerCommand => ({
+  _tag,
+  state: "idle",
+  failure,
+  attempt
+})
 
 const started: Server = { _tag: "Starting", run: 8, attempt: 1 }
 const startedAgain: Server = { ...started, last }
@@ -100,8 +105,8 @@ const ran = (lifecycle: "eager" | "lazy", attempt: number): Server => ({
   since: 2000,
   problems: new Map()
 })
-const restarting = (wait: number): ReadonlyArray<McpServerCommand> => [
-  { _tag: "LogRestarting", failure: gone, retryInSeconds: wait / 1000 },
+const restarting = (_tag: "LogLost" | "LogStartFailed", wait: number): ReadonlyArray<McpServerCommand> => [
+  { _tag, state: "restarting", failure: gone, attempt: 3, retryInSeconds: wait / 1000 },
   { _tag: "Retry", at: 1500 + wait }
 ]
 const waitingFrom = (at: number): Server => ({ ...backingOff, retryAt: at })
@@ -138,18 +143,18 @@ const table: { readonly [state: string]: { readonly [event: string]: Row } } = {
     reconfigure: [{ ...starting, last: { ...last, config: otherConfig } }, []],
     listed: [{ ...idle, offer: nextOffer }, []],
     ready: [ran("eager", 3), [logReady]],
-    startFailed: [waitingFrom(3500), restarting(2000)],
+    startFailed: [waitingFrom(3500), restarting("LogStartFailed", 2000)],
     startForbidden: [failed, [logFailed]]
   },
   running: {
     ...sessionRows(running),
-    lost: [waitingFrom(3500), restarting(2000)],
+    lost: [waitingFrom(3500), restarting("LogLost", 2000)],
     lostForbidden: [failed, [logFailed]]
   },
   runningLazily: {
     ...sessionRows(runningLazily),
-    lost: [{ ...idle, failure: gone }, [startsOnRequest(gone)]],
-    lostForbidden: [{ ...idle, failure: forbidden }, [startsOnRequest(forbidden)]]
+    lost: [{ ...idle, failure: gone }, [idleAfter("LogLost", 3, gone)]],
+    lostForbidden: [{ ...idle, failure: forbidden }, [idleAfter("LogLost", 3, forbidden)]]
   },
   idle: {
     reconfigure: [reconfigured(idle), []],
@@ -163,8 +168,11 @@ const table: { readonly [state: string]: { readonly [event: string]: Row } } = {
   waking: {
     reconfigure: [reconfigured(waking), []],
     ready: [ran("lazy", 1), [logReady]],
-    startFailed: [{ ...idle, failure: gone, failures: 3, retryAt: 3500 }, [startsOnRequest(gone)]],
-    startForbidden: [{ ...idle, failure: forbidden, failures: 3, retryAt: 3500 }, [startsOnRequest(forbidden)]]
+    startFailed: [{ ...idle, failure: gone, failures: 3, retryAt: 3500 }, [idleAfter("LogStartFailed", 3, gone)]],
+    startForbidden: [
+      { ...idle, failure: forbidden, failures: 3, retryAt: 3500 },
+      [idleAfter("LogStartFailed", 3, forbidden)]
+    ]
   },
   backingOff: {
     start: [startedAgain, [open]],
@@ -221,8 +229,9 @@ describe("life of an MCP server", () => {
 
   it("offers nothing of a server that never ran while it restarts", () => {
     const never: Server = { _tag: "Starting", run, attempt: 1 }
-    const [next] = transition(never, { _tag: "StartFailed", failure: gone, ...end })
+    const [next, [log]] = transition(never, { _tag: "StartFailed", failure: gone, ...end })
     assert.deepStrictEqual(next, { _tag: "BackingOff", run, attempt: 2, retryAt: 2000, failure: gone })
+    assert.deepInclude(log, { _tag: "LogStartFailed", state: "failing", attempt: 1 })
     assert.deepStrictEqual(transition(next, { _tag: "RetryDue", run })[0], {
       _tag: "Starting",
       run,

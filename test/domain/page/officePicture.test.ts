@@ -71,7 +71,7 @@ describe("drawOffice", () => {
     const [desk] = draw({ inspection: makeInspection() }).computers
     assert.deepStrictEqual(desk?.parts, [
       { kind: "server", name: "notes", state: "ready", tone: "good" },
-      { kind: "server", name: "files", state: "backing off", tone: "bad" },
+      { kind: "server", name: "files", state: "failing", tone: "bad" },
       { kind: "device", name: "lamp", state: "connected", tone: "good" }
     ])
     assert.strictEqual(desk?.tone, "bad")

@@ -77,7 +77,7 @@ describePages("office page of the demo", () => {
       prepare: async (page) => {
         const computers = page.getByRole("list", { name: "Computers" })
         await computers.getByRole("link", { name: /^memory ready/ }).waitFor()
-        await computers.getByRole("link", { name: /^calendar backing off/ }).waitFor()
+        await computers.getByRole("link", { name: /^calendar failing/ }).waitFor()
       }
     },
     tools: {

@@ -166,7 +166,7 @@ const inspection = makeInspection({
     },
     {
       name: "files",
-      state: "backing off",
+      state: "failing",
       reason: "The process ended with the exit code 1",
       since: startTime - 5_000,
       restarts: 4,

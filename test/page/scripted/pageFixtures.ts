@@ -152,7 +152,7 @@ export const makeInspection = (changes: Partial<Inspection> = {}): Inspection =>
     { name: "notes", state: "ready", since: startTime - 77.5 * hour, restarts: 0, tools: 2, windows: 1 },
     {
       name: "files",
-      state: "backing off",
+      state: "failing",
       reason: "exit code 1",
       since: startTime - 55.5 * hour,
       restarts: 4,

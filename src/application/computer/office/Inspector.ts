@@ -21,6 +21,7 @@ import {
   type OfferedServer,
   type ServerState,
   type ServerStates,
+  stateNameOf,
   uriOf
 } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
@@ -40,21 +41,12 @@ const partsTimeout = Duration.seconds(2)
 const partsInterval = Duration.seconds(3)
 const maxConcurrentReads = 4
 
-const stateNames = {
-  Stopped: "stopped",
-  Starting: "starting",
-  Ready: "ready",
-  Degraded: "degraded",
-  Idle: "idle",
-  BackingOff: "backing off",
-  Failed: "failed"
-} as const satisfies { readonly [T in ServerState["_tag"]]: InspectedServer["state"] }
-
 const truncate = (text: string): string => text.slice(0, maxTextLength).toWellFormed()
 
 /** When the state of a server began, and how often the server was started. */
 interface ServerTimes {
   readonly tag: ServerState["_tag"]
+  readonly state: InspectedServer["state"]
   readonly since: number
   readonly starts: number
 }
@@ -63,9 +55,11 @@ interface ServerTimes {
 const makeServerTimes = Effect.fnUntraced(function* (servers: ServerSupervisor, onChange: () => void) {
   const clock = yield* Clock.Clock
   let times: ReadonlyMap<string, ServerTimes> = new Map()
-  const nextTimes = (known: ServerTimes | undefined, { _tag: tag }: ServerState): ServerTimes => {
-    const starts = (known?.starts ?? 0) + (tag === "Starting" ? 1 : 0)
-    return known?.tag === tag ? known : { tag, since: clock.currentTimeMillisUnsafe(), starts }
+  const nextTimes = (known: ServerTimes | undefined, server: ServerState): ServerTimes => {
+    const { _tag: tag } = server
+    const state = stateNameOf(server)
+    const starts = (known?.starts ?? 0) + (tag === "Starting" && known?.tag !== tag ? 1 : 0)
+    return { tag, state, since: known?.state === state ? known.since : clock.currentTimeMillisUnsafe(), starts }
   }
   const record = (states: ServerStates) => {
     times = new Map([...states].map(([name, state]) => [name, nextTimes(times.get(name), state)]))
@@ -84,6 +78,7 @@ const makeServerTimes = Effect.fnUntraced(function* (servers: ServerSupervisor, 
 const reasonOf = (state: ServerState): string | undefined => {
   if ("publicReason" in state) return state.publicReason
   if (state._tag === "Degraded") return state.reason
+  if (state._tag === "Starting") return state.failure?.publicReason
   if (state._tag === "Idle") return state.failure?.publicReason ?? "lazy: starts on request"
   if (state._tag !== "Stopped") return undefined
   return state.reason === "disabled" ? "disabled in the configuration" : "stopped by its owner"
@@ -99,7 +94,7 @@ const inspectServer = (
   const reason = reasonOf(state)
   return {
     name: truncate(name),
-    state: stateNames[state._tag],
+    state: stateNameOf(state),
     since,
     restarts: Math.max(0, starts - 1),
     tools: tools.length,

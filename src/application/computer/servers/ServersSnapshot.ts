@@ -6,6 +6,7 @@ import { type HostConflict, findHostConflicts } from "../../../domain/documents/
 import { computeOnce, definedOnly, isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { FailingServer } from "../../../domain/model/CallStatus.ts"
+import type { InspectedServer } from "../../../domain/page/Inspection.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import {
   fullReason,
@@ -125,10 +126,18 @@ const restartingServers = (states: ServerStates): ReadonlyArray<RestartingServer
     return [state._tag === "BackingOff" ? { ...state.last, retryAt: state.retryAt } : state.last]
   })
 
+/** The name of a state for people, the same everywhere. */
+export const stateNameOf = (state: ServerState): InspectedServer["state"] => {
+  const { _tag } = state
+  if (_tag !== "Starting" && _tag !== "BackingOff") return _tag.toLowerCase() as Lowercase<typeof _tag>
+  if (state.last !== undefined) return "restarting"
+  return isFirstAttempt(state) ? "starting" : "failing"
+}
+
 /** The servers that do not start, of which the office has seen nothing. */
 const failingServers = (states: ServerStates): ReadonlyArray<FailingServer> =>
   [...states].flatMap(([name, state]) => {
-    if (isOffered(state) || ("last" in state && state.last !== undefined)) return []
+    if (!["failing", "failed"].includes(stateNameOf(state))) return []
     const { publicReason: reason } = "failure" in state ? (state.failure ?? {}) : "publicReason" in state ? state : {}
     return reason === undefined ? [] : [{ name, reason }]
   })

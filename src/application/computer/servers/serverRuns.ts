@@ -6,6 +6,7 @@ import {
   type McpServerWork
 } from "../../../domain/mcpServers/McpServer.ts"
 import { type McpServerCommands, transitionOf } from "../../../domain/mcpServers/reload.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import type { McpConnector } from "../../ports/McpSession.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
 import { openServer, type ServerRun, type ServerWorld } from "./openServer.ts"
@@ -24,11 +25,21 @@ const logOf = (server: string) =>
     LogRecovered: ({ source }) => Effect.logInfo("MCP server recovered", { server, source }),
     LogDegraded: ({ reason }) => Effect.logWarning("MCP server degraded", { server, reason }),
     LogFailed: ({ failure }) => Effect.logWarning("MCP server failed", { server, reason: fullReason(failure) }),
-    LogRestarting: ({ failure, retryInSeconds }) =>
-      Effect.logWarning("MCP server exited, restarting", { server, reason: fullReason(failure), retryInSeconds }),
-    LogIdle: () => Effect.logInfo("MCP server stopped", { server, reason: "idle" }),
-    LogStartsOnRequest: ({ failure }) =>
-      Effect.logWarning("MCP server exited, starts on request", { server, reason: fullReason(failure) })
+    LogIdle: () => Effect.logInfo("MCP server idle", { server }),
+    LogLost: ({ failure, retryInSeconds, state }) =>
+      Effect.logWarning("MCP server exited", {
+        server,
+        state,
+        reason: fullReason(failure),
+        ...definedOnly({ retryInSeconds })
+      }),
+    LogStartFailed: ({ attempt, failure, retryInSeconds, state }) =>
+      Effect.logWarning("MCP server could not start", {
+        server,
+        state,
+        reason: fullReason(failure),
+        ...definedOnly({ retryInSeconds, see: attempt === 1 ? "a2c computer check" : undefined })
+      })
   })
 
 const work = Effect.fnUntraced(function* (serverRun: ServerRun, first: McpServerWork) {

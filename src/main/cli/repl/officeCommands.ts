@@ -1,9 +1,10 @@
 import { Clock, Effect, Result } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
+import { stateNameOf } from "../../../application/computer/servers/ServersSnapshot.ts"
 import { formatColumns } from "../output/format.ts"
 import { failCommand, requireSuccess, toCommandFailed } from "../../CommandFailed.ts"
 import type { ReplCommand } from "./ReplCommand.ts"
-import { officeStatusLine, formatServerOffer, stateReason, stateLabel } from "./serverCommands.ts"
+import { officeStatusLine, formatServerOffer, stateReason } from "./serverCommands.ts"
 
 /** Parses `--size N` and `--window URI`, in any order. */
 const parseDesktopOptions = (words: ReadonlyArray<string>) => {
@@ -32,7 +33,7 @@ export const officeCommands: ReadonlyArray<ReplCommand> = [
       const now = yield* Clock.currentTimeMillis
       const servers = [...states].map(([name, state]) => [
         name,
-        stateLabel(state),
+        stateNameOf(state),
         formatServerOffer(name, state, catalogue),
         stateReason(state, now)
       ])

@@ -8,14 +8,11 @@ import { formatColumns, formatServerLocation } from "../output/format.ts"
 import { failCommand, requireSuccess, toCommandFailed } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
-import { isOffered, type ServerState } from "../../../application/computer/servers/ServersSnapshot.ts"
+import { isOffered, type ServerState, stateNameOf } from "../../../application/computer/servers/ServersSnapshot.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import type { Catalogue } from "../../../domain/tools/catalogue.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
-
-/** A short label for the state of a server: "backing off" for `BackingOff`. */
-export const stateLabel = ({ _tag }: ServerState): string => _tag.replaceAll(/\B[A-Z]/g, " $&").toLowerCase()
 
 /** What is missing of the windows and documents of a running server with resources. */
 const subscriptionNote = (state: ServerState): string =>
@@ -28,7 +25,7 @@ export const stateReason = (state: ServerState, now: number): string => {
   if (state._tag === "Ready") return subscriptionNote(state)
   if (state._tag === "Degraded") return [state.reason, subscriptionNote(state)].filter(Boolean).join("; ")
   if (state._tag === "Idle") return state.failure?.reason ?? "starts on request"
-  if (state._tag === "Starting") return `attempt ${state.attempt}`
+  if (state._tag === "Starting") return [state.failure?.reason, `attempt ${state.attempt}`].filter(Boolean).join("; ")
   if (state._tag !== "BackingOff") return state.reason
   const seconds = Math.max(0, Math.ceil((state.retryAt - now) / 1000))
   return `${state.reason}; attempt ${state.attempt} in ${seconds} s`
@@ -101,7 +98,7 @@ const startOutcome = Effect.fnUntraced(function* (name: string, message: string)
   if (state === undefined) return `${message}: `
   if (!isMissing(state)) return `${message}: ${formatServerOffer(name, state, yield* computer.catalogue)}`
   const reason = stateReason(state, yield* Clock.currentTimeMillis)
-  const label = [stateLabel(state), reason].filter(Boolean).join(": ")
+  const label = [stateNameOf(state), reason].filter(Boolean).join(": ")
   return yield* failCommand(`${message}, but does not run: ${label}`)
 })
 
@@ -138,7 +135,7 @@ export const serverCommands: ReadonlyArray<ReplCommand> = [
         const inputs = inputIdsOf(server)
         return [
           server.name,
-          state === undefined ? "" : stateLabel(state),
+          state === undefined ? "" : stateNameOf(state),
           server.type,
           formatServerLocation(server),
           [server.disabled ? "disabled" : "", inputs.length > 0 ? `inputs ${inputs.join(", ")}` : ""]

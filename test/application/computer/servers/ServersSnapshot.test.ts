@@ -5,6 +5,7 @@ import {
   makeSnapshotBuilder,
   type ServerState,
   type ServersSnapshot,
+  stateNameOf,
   watchedUris
 } from "../../../../src/application/computer/servers/ServersSnapshot.ts"
 import type { McpInfo } from "../../../../src/application/ports/McpSession.ts"
@@ -129,6 +130,18 @@ describe("ServersSnapshot", () => {
       )
     })
   )
+
+  const [config] = Object.values(setupOf(["ran"]).config.servers)
+  const lastOffer = { config: config ?? assert.fail(), tools: [], resources: [] }
+  it.each<readonly [name: string, state: ServerState]>([
+    ["stopped", { _tag: "Stopped", reason: "disabled" }],
+    ["starting", { _tag: "Starting", attempt: 1 }],
+    ["failing", backingOff],
+    ["failing", { _tag: "Starting", attempt: 2 }],
+    ["restarting", { ...backingOff, last: lastOffer }],
+    ["restarting", { _tag: "Starting", attempt: 2, last: lastOffer }],
+    ["failed", { _tag: "Failed", reason: "forbidden", publicReason: "forbidden" }]
+  ])("is %s for people: %o", (name, state) => assert.strictEqual(stateNameOf(state), name))
 
   it.effect("reuses the catalogue when only resources change", () =>
     Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Duration, Effect, Fiber, Layer, Semaphore, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Fiber, Layer, Semaphore, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
@@ -19,6 +19,7 @@ const letGo = TestClock.adjust(0)
 const window = "window://com.x.app/one"
 
 const call = { tool: "t", params: {} }
+const noCause = String(Cause.empty)
 
 const failed = (reason: string): ServerState => ({ _tag: "Failed", reason, publicReason: reason })
 
@@ -43,6 +44,27 @@ describe("serverRuns", () => {
       assert.deepStrictEqual([yield* tag, yield* reason, yield* names], ["BackingOff", "exit code 1", []])
       yield* TestClock.adjust("600 millis")
       assert.deepStrictEqual([yield* names, starts.count], [["t"], 2])
+    })
+  )
+
+  it.effect("logs what happened, the state and the next start, and points to the check once", () =>
+    Effect.gen(function* () {
+      const { alpha, logs, starts } = yield* withAlpha({ failure: dead })
+      yield* TestClock.adjust("600 millis")
+      starts.failure = undefined
+      yield* TestClock.adjust("2 seconds")
+      yield* alpha.crash("exit code 1")
+      yield* letGo
+      const told = logs
+        .filter((line) => /could not start|exited/.test(line))
+        .map((line) => line.replace(/"retryInSeconds":[\d.]+/, '"retryInSeconds":N'))
+      const fields = (state: string, reason: string) => `{"server":"alpha","state":"${state}","reason":"${reason}"`
+      const failing = fields("failing", "it does not start")
+      assert.deepStrictEqual(told, [
+        `["MCP server could not start",${failing},"retryInSeconds":N,"see":"a2c computer check"}] ${noCause}`,
+        `["MCP server could not start",${failing},"retryInSeconds":N}] ${noCause}`,
+        `["MCP server exited",${fields("restarting", "exit code 1")},"retryInSeconds":N}] ${noCause}`
+      ])
     })
   )
 

@@ -68,7 +68,7 @@ describe("repl command", () => {
     [
       "shows the reason by status when a server does not run",
       ["status"],
-      { stdout: /^lost {2}backing off {4}no server 'lost' in memory; attempt 2 in \d+ s$/m },
+      { stdout: /^lost {2}failing {4}no server 'lost' in memory; attempt 2 in \d+ s$/m },
       { config: { servers: { lost: { command: "x" } } } }
     ],
     [
@@ -206,7 +206,7 @@ describe("repl command", () => {
     [
       "fails when the added server does not run",
       ['server add new {"command":"x"}'],
-      { stderr: /^added new, but does not run: backing off: .*no server 'new' in memory/ }
+      { stderr: /^added new, but does not run: failing: .*no server 'new' in memory/ }
     ],
     [
       "removes the tools by server stop and restores them by server start",
