@@ -85,9 +85,15 @@ export const supervisePack = Effect.fnUntraced(function* (
   const onFailed = (reason: string) => onStatus({ _tag: "Failed", reason })
 
   if (packages.length > 0 || language === "python") yield* onStatus({ _tag: "Installing" })
-  const onLine = (line: string) => Effect.logInfo("installer output", { pack: name, line })
-  const installed = yield* Effect.result(install({ folder, language, packages }, onLine))
+  let hasOutput = false
+  const onLine = (line: string) => {
+    hasOutput = true
+    return Effect.logDebug("installer output", { pack: name, line })
+  }
+  const [duration, installed] = yield* Effect.timed(Effect.result(install({ folder, language, packages }, onLine)))
   if (Result.isFailure(installed)) return yield* onFailed(installed.failure.message)
+  const seconds = Duration.toSeconds(duration)
+  if (hasOutput) yield* Effect.logInfo("packages installed", { pack: name, packages, seconds })
   const source: PackSource = { ...resolved, ...installed.success }
 
   const message = `loading took more than ${Duration.toSeconds(loadTimeout)} seconds`

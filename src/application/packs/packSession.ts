@@ -37,7 +37,10 @@ export const makePackSession = Effect.fnUntraced(function* (
 ): Effect.fn.Return<McpSession, never, Scope.Scope> {
   const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(1), PubSub.shutdown)
   yield* SubscriptionRef.changes(tableRef).pipe(
-    Stream.map((table) => JSON.stringify(definitions(table))),
+    // A Computer reads the parts again when the tools change, and reports a failed pack.
+    Stream.map((table) =>
+      JSON.stringify([definitions(table), table.views.filter(({ status }) => status._tag === "Failed")])
+    ),
     Stream.changes,
     // The first element is the current table.
     Stream.drop(1),

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Result, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer, Logger, References, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { PackView } from "../../../src/application/packs/PackTable.ts"
 import type { ParamsProblem } from "../../../src/domain/packs/PackManifest.ts"
@@ -105,6 +105,22 @@ describe("pack host", () => {
     assert.deepStrictEqual(installed, ["@scope/x@^1", "is-odd@3.0.1"])
   })
 
+  it.effect("logs once what was installed, and its output for debugging only", () => {
+    const logs: Array<unknown> = []
+    const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+      if (/install/.test(JSON.stringify(message))) logs.push([logLevel, message])
+    })
+    const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All" as const))
+    return Effect.gen(function* () {
+      const { load } = yield* makeHost()
+      yield* load(entry("maths", "1", { packages: ["is-odd@3.0.1"] }), entry("lamp"))
+      assert.deepStrictEqual(logs, [
+        ["Debug", ["installer output", { pack: "maths", line: "added" }]],
+        ["Info", ["packages installed", { pack: "maths", packages: ["is-odd@3.0.1"], seconds: 0 }]]
+      ])
+    }).pipe(Effect.provide(logging))
+  })
+
   test("loads added, edited and removed packs, and notifies watchers", function* ({ host, put }) {
     let notifications = 0
     const changes = yield* host.session.watch({ tools: true, resources: false, uris: [] })
@@ -125,6 +141,19 @@ describe("pack host", () => {
     assert.deepStrictEqual(yield* toolsOf(host), [])
     assert.strictEqual(notifications, 2)
     assert.strictEqual((yield* Effect.flip(host.session.callTool("lamp", {}))).code, -32602)
+  })
+
+  test("notifies watchers of a failed pack, which has no tools", function* ({ host, packs, put }) {
+    let notifications = 0
+    const changes = yield* host.session.watch({ tools: true, resources: false, uris: [] })
+    yield* Effect.forkScoped(
+      Stream.runForEach(changes, () => Effect.sync(() => notifications++)),
+      { startImmediately: true }
+    )
+    packs.set("lamp 1", { loadError: "no class" })
+    yield* put(entry("lamp"))
+    yield* TestClock.adjust("1 second")
+    assert.deepStrictEqual([yield* standing(host), notifications], [["lamp Failed: no class"], 1])
   })
 
   test("loads changes while another pack loads, including a fix of that one", function* ({ host, packs, put }) {

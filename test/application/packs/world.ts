@@ -97,13 +97,13 @@ export const makeHost = Effect.fnUntraced(function* (options: Partial<PackHostOp
         }).pipe(
           Context.add(PackLoader, { load: loadPack }),
           Context.add(PackInstaller, {
-            install: ({ packages: wanted }) =>
+            install: ({ packages: wanted }, onLine) =>
               Effect.suspend(() => {
                 const bad = wanted.find((one) => unknown.has(one))
                 if (wanted.includes("slow@1")) return Effect.never
                 if (bad !== undefined) return Effect.fail(new PackInstallError({ message: `no package ${bad}` }))
                 installed.push(...wanted)
-                return Effect.succeed({})
+                return wanted.length === 0 ? Effect.succeed({}) : Effect.as(onLine("added"), {})
               })
           })
         )

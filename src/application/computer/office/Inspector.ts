@@ -6,19 +6,18 @@ import {
   type InspectedServer,
   type Inspection,
   maxParts,
-  partsCodec,
   partsUri
 } from "../../../domain/page/Inspection.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { matchesTool } from "../../../domain/policy/matchRule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import { readParts } from "../../shared/page/partsResource.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerOutputs, OperatorHandlers } from "./operatorAccess.ts"
 import {
   backgroundSessionOf,
   isOffered,
-  type OfferedServer,
   type ServerState,
   type ServerStates,
   stateNameOf,
@@ -36,8 +35,7 @@ const maxTools = 2000
 /** The shortest time between a change and its report: states change in bursts. */
 const reportDelay = Duration.millis(200)
 
-/** Time limit and interval of reading the devices and packs of an MCP server, and concurrent reads. */
-const partsTimeout = Duration.seconds(2)
+/** Interval of reading the devices and packs of MCP servers, and concurrent reads. */
 const partsInterval = Duration.seconds(3)
 const maxConcurrentReads = 4
 
@@ -103,17 +101,6 @@ const inspectServer = (
   }
 }
 
-const readParts = (read: OfferedServer) => {
-  const server = read.config.name
-  const session = backgroundSessionOf(read)
-  if (session === undefined) return Effect.succeed([])
-  return session.readResource(partsUri).pipe(
-    Effect.flatMap(([content = {}]) => Effect.fromResult(partsCodec.decode(content["text"]))),
-    Effect.timeout(partsTimeout),
-    Effect.catch((error) => Effect.as(Effect.logDebug("parts not read", { server, reason: String(error) }), []))
-  )
-}
-
 /** Reports the states of the MCP servers of a Computer to the operators of its Server, as long as the scope. */
 export const makeInspector = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
@@ -129,7 +116,11 @@ export const makeInspector = Effect.fnUntraced(function* (
   const serversWithParts = () =>
     servers.snapshot().running.filter(({ resources }) => resources.some((resource) => uriOf(resource) === partsUri))
   const refreshParts = Effect.gen(function* () {
-    parts = (yield* Effect.forEach(serversWithParts(), readParts, { concurrency: maxConcurrentReads })).flat()
+    const reads = serversWithParts().flatMap((server) => {
+      const session = backgroundSessionOf(server)
+      return session === undefined ? [] : [readParts(server.config.name, session)]
+    })
+    parts = (yield* Effect.all(reads, { concurrency: maxConcurrentReads })).flatMap((read) => read ?? [])
   })
 
   const consentOf = ({ autoApply, tool, ...names }: CatalogueEntry): InspectedConsent["rule"] => {

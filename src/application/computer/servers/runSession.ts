@@ -3,6 +3,7 @@ import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { asObject, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { McpListings } from "../../../domain/mcpServers/McpServer.ts"
+import { partsUri } from "../../../domain/page/Inspection.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Endpoint } from "../../../domain/config/endpointParameters.ts"
 import { isInstaller } from "../../../domain/mcpServers/installerProblem.ts"
@@ -12,7 +13,8 @@ import { makeListingReport, serverListings } from "../../shared/listings/serverL
 import { makeRefresher } from "../../shared/Refresher.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
-import { isDocumentUri } from "./ServersSnapshot.ts"
+import { readParts } from "../../shared/page/partsResource.ts"
+import { isDocumentUri, uriOf } from "./ServersSnapshot.ts"
 
 /** The calls of one session. Times are in milliseconds since 1970. */
 export interface CallActivity {
@@ -251,15 +253,39 @@ export const connectAndList = Effect.fnUntraced(function* (name: string, endpoin
         Result.getOrElse((): ReadonlyArray<JsonObject> => [])
       )
     }
-    return { name, session, activity, changes, lists: Record.map(lists, withTimeout), listed, listings }
+    return { name, session, secrets, activity, changes, lists: Record.map(lists, withTimeout), listed, listings }
   }).pipe(withTimeout, Effect.mapError(redactFailure(secrets)))
 })
 
+/** Makes the report of the failed parts of a session, such as tool packs, whose function it lacks while it runs. */
+const makePartsReport = (
+  { listings, name, secrets, session }: OpenedSession,
+  onHealthChange: SessionCallbacks["onHealthChange"]
+): Effect.Effect<void> => {
+  if (!listings.resources.some((resource) => uriOf(resource) === partsUri)) return Effect.void
+  let known: ReadonlyArray<string> = []
+  return Effect.gen(function* () {
+    const parts = yield* readParts(name, session)
+    if (parts === undefined) return
+    const failed = new Map<string, string>(
+      parts.flatMap(({ kind, name: part, reason = "", state }) =>
+        state === "failed" ? [[`${kind} ${part}`, secrets.redact(`${kind} ${part} failed: ${reason}`)] as const] : []
+      )
+    )
+    for (const source of known) if (!failed.has(source)) yield* onHealthChange(source, undefined)
+    for (const [source, reason] of failed) yield* onHealthChange(source, reason)
+    known = [...failed.keys()]
+  })
+}
+
+type OpenedSession = Effect.Success<ReturnType<typeof connectAndList>>
+
 /** Reports the changes of an open session, and resolves with the reason when it ends. */
 export const followSession = Effect.fnUntraced(function* (
-  { activity, changes, listed, lists, name, session }: Effect.Success<ReturnType<typeof connectAndList>>,
+  opened: OpenedSession,
   { onListingsChanged, onPartChanged, onHealthChange, watchedUris }: SessionCallbacks
 ) {
+  const { activity, changes, listed, lists, name, session } = opened
   const { changeThrottle, keepaliveInterval } = yield* ComputerSettings
   const { refresh } = yield* makeRefresher(changeThrottle)
   const onListingFailed = (what: string, { message }: McpSessionError) =>
@@ -273,10 +299,11 @@ export const followSession = Effect.fnUntraced(function* (
         onSuccess: (items) => Effect.andThen(onHealthChange(what, undefined), onListingsChanged({ [what]: items }))
       })
     )
+  const reportParts = refresh("parts", makePartsReport(opened, onHealthChange))
   const onChange = (change: McpChange): Effect.Effect<void> => {
     switch (change._tag) {
       case "ToolsChanged":
-        return reload("tools")
+        return Effect.andThen(reload("tools"), reportParts)
       case "ResourcesChanged":
         return Effect.andThen(reload("resources"), reload("templates"))
       case "PromptsChanged":
@@ -292,6 +319,7 @@ export const followSession = Effect.fnUntraced(function* (
   for (const [what, outcome] of Object.entries(listed)) {
     if (Result.isFailure(outcome)) yield* onListingFailed(what, outcome.failure)
   }
+  yield* reportParts
   if (session.info.capabilities.subscribe) {
     const resubscribe = yield* makeSubscriptions(name, session, onChange, onHealthChange)
     // Every change of any server wakes the stream.

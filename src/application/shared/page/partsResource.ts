@@ -34,3 +34,14 @@ export const withParts = ({ info }: SessionBase, parts: () => ReadonlyArray<Insp
           })
         )
 })
+
+/** Reads the parts of a session that has them; `undefined` where it does not give them in time. */
+export const readParts = (
+  server: string,
+  session: Pick<McpSession, "readResource">
+): Effect.Effect<ReadonlyArray<InspectedPart> | undefined> =>
+  session.readResource(partsUri).pipe(
+    Effect.flatMap(([content = {}]) => Effect.fromResult(partsCodec.decode(content["text"]))),
+    Effect.timeout("2 seconds"),
+    Effect.catch((error) => Effect.as(Effect.logDebug("parts not read", { server, reason: String(error) }), undefined))
+  )

@@ -3,6 +3,7 @@ import { Duration, Effect, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { MemoryMcpServerOptions } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { McpSessionError, type McpMethod, type McpWatchOptions } from "../../../../src/application/ports/McpSession.ts"
+import { partsUri } from "../../../../src/domain/page/Inspection.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { type SessionChange, type TestComputer, withAlpha } from "../testComputer.ts"
 
@@ -367,6 +368,38 @@ describe("runSession", () => {
       )
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* state)?._tag, "BackingOff")
+    })
+  )
+
+  it.effect("is degraded by failed packs, logs each once with its reason, and recovers with it", () =>
+    Effect.gen(function* () {
+      let failed = ["adder", "lamp"]
+      const read = Effect.sync(() => {
+        const packs = failed.map((name) => ({
+          kind: "pack",
+          name,
+          state: "failed",
+          reason: `no ${secret}`,
+          offers: []
+        }))
+        return [
+          { uri: partsUri, text: JSON.stringify([...packs, { kind: "pack", name: "ok", state: "ready", offers: [] }]) }
+        ]
+      })
+      const resources = [{ definition: { uri: partsUri, name: "parts" }, read }]
+      const { logs, memory, reason, state } = yield* alpha(() => ({}), { resources }, withSecret)
+      const shown = "pack adder failed: no <redacted>; pack lamp failed: no <redacted>"
+      assert.deepStrictEqual([(yield* state)?._tag, yield* reason], ["Degraded", shown])
+      yield* memory.setTools([tool("t")])
+      yield* letGo
+      failed = []
+      yield* memory.setTools([])
+      yield* letGo
+      assert.strictEqual((yield* state)?._tag, "Ready")
+      const told = logs.flatMap(
+        (line) => /(?:degraded|recovered).*?"(?:reason|source)":"([^"]*)"/.exec(line)?.[1] ?? []
+      )
+      assert.deepStrictEqual(told, [...shown.split("; "), "pack adder", "pack lamp"])
     })
   )
 
