@@ -5,8 +5,6 @@
 import "./requireNode.ts"
 import "../requireEffect.ts"
 export * as MemoryByteLink from "../../adapters/memory/MemoryByteLink.ts"
-export * as MemoryLandingFolder from "../../adapters/memory/MemoryLandingFolder.ts"
-export * as MemorySkillFiles from "../../adapters/memory/MemorySkillFiles.ts"
 export * as MemoryMcp from "../../adapters/memory/MemoryMcp.ts"
 export * as MemoryCluster from "../../adapters/memory/MemoryCluster.ts"
 export * as MemoryTransport from "../../adapters/memory/MemoryTransport.ts"

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync,
 import { dirname, join } from "node:path"
 import { assert, describe } from "@effect/vitest"
 import { Effect, type Layer, type Scope } from "effect"
-import { makeMemoryLandingFolder } from "../../../src/adapters/memory/MemoryLandingFolder.ts"
+import { makeMemoryLandingFolder } from "./MemoryLandingFolder.ts"
 import * as NodeLandingFolder from "../../../src/adapters/uploads/NodeLandingFolder.ts"
 import { LandingFolder } from "../../../src/application/ports/files/LandingFolder.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"

@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { ConfigProvider, Context, Duration, Effect, Fiber, Layer, Result, type Scope } from "effect"
-import { makeMemoryLandingFolder } from "../../../src/adapters/memory/MemoryLandingFolder.ts"
+import { makeMemoryLandingFolder } from "../../adapters/uploads/MemoryLandingFolder.ts"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { Computer } from "../../../src/application/computer/Computer.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryLandingFolder } from "../../../src/adapters/memory/MemoryLandingFolder.ts"
+import { makeMemoryLandingFolder } from "../../adapters/uploads/MemoryLandingFolder.ts"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { asObject, type JsonObject, objectsIn } from "../../../src/domain/json.ts"
 import { hangingTool, textResult, tool } from "../../conformance/members.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Tracer } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryLandingFolder } from "../../../../src/adapters/memory/MemoryLandingFolder.ts"
+import { makeMemoryLandingFolder } from "../../../adapters/uploads/MemoryLandingFolder.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { VrlEngine } from "../../../../src/application/ports/VrlEngine.ts"
 import type { Link } from "../../../../src/application/ports/Transport.ts"

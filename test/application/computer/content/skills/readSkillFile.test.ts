@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { makeMemorySkillFiles } from "../../../../../src/adapters/memory/MemorySkillFiles.ts"
+import { makeMemorySkillFiles } from "../../../../adapters/skills/MemorySkillFiles.ts"
 import { makeSkillFileReader } from "../../../../../src/application/computer/content/skills/readSkillFile.ts"
 import { SkillFileError, SkillFiles } from "../../../../../src/application/ports/files/SkillFiles.ts"
 import { skillText } from "./skillFolders.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemorySkillFiles } from "../../../../../src/adapters/memory/MemorySkillFiles.ts"
+import { makeMemorySkillFiles } from "../../../../adapters/skills/MemorySkillFiles.ts"
 import type { Link } from "../../../../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../../../../src/domain/json.ts"
 import type { LineName } from "../../../../../src/domain/wire/lines.ts"

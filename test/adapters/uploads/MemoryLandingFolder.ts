@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
-import { LandingFailed, LandingFolder, type LandingPart } from "../../application/ports/files/LandingFolder.ts"
-import { numberFileName } from "../../domain/blobs/fileNames.ts"
+import { LandingFailed, LandingFolder, type LandingPart } from "../../../src/application/ports/files/LandingFolder.ts"
+import { numberFileName } from "../../../src/domain/blobs/fileNames.ts"
 
 /** The name of a part ends so; names of uploads never start with a dot. */
 const isPartName = (path: string): boolean => /\/\.\d+\.part$/.test(path)

@@ -1,9 +1,9 @@
 import { Effect, Layer, PubSub, Stream } from "effect"
-import { type OpenSkillFile, SkillFileError, SkillFiles } from "../../application/ports/files/SkillFiles.ts"
-import { isSkillFolder } from "../../domain/skills/skillPaths.ts"
-import { encodeUtf8 } from "../../domain/utf8.ts"
-import { parseYamlValue } from "../skills/parseYamlValue.ts"
-import { checkFiles, unpackArchive } from "../skills/unpackArchive.ts"
+import { type OpenSkillFile, SkillFileError, SkillFiles } from "../../../src/application/ports/files/SkillFiles.ts"
+import { isSkillFolder } from "../../../src/domain/skills/skillPaths.ts"
+import { encodeUtf8 } from "../../../src/domain/utf8.ts"
+import { parseYamlValue } from "../../../src/adapters/skills/parseYamlValue.ts"
+import { checkFiles, unpackArchive } from "../../../src/adapters/skills/unpackArchive.ts"
 
 type Entry =
   | { readonly _tag: "File"; readonly bytes: Uint8Array; readonly version: string }
