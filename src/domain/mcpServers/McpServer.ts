@@ -121,19 +121,6 @@ export type McpServerCommand =
   | McpServerWork
   /** Interrupts the work, and waits until the session is closed. */
   | { readonly _tag: "Close" }
-  | { readonly _tag: "LogReady"; readonly tools: number; readonly resources: number }
-  | { readonly _tag: "LogRecovered"; readonly source: string }
-  | { readonly _tag: "LogDegraded"; readonly reason: string }
-  | { readonly _tag: "LogFailed"; readonly failure: SessionFailure }
-  | { readonly _tag: "LogIdle" }
-  /** A session ended, or did not start in this attempt, and another one may start. */
-  | {
-      readonly _tag: `Log${EndEvent["_tag"]}`
-      readonly state: "restarting" | "failing" | "idle"
-      readonly failure: SessionFailure
-      readonly attempt: number
-      readonly retryInSeconds?: number
-    }
 
 /** The reason of a failure for the owner: it may quote stderr. */
 export const fullReason = ({ message, output }: SessionFailure): string =>
@@ -197,29 +184,21 @@ const ran = <O extends McpOffer>(
   lifecycle: "eager" | "lazy",
   attempt: number,
   { at: since, offer }: { readonly at: number; readonly offer: O }
-): Step<O> => [
-  { _tag: "Running", run, lifecycle, attempt, offer, since, problems: new Map() },
-  [{ _tag: "LogReady", tools: offer.tools.length, resources: offer.resources.length }]
-]
+): Step<O> => [{ _tag: "Running", run, lifecycle, attempt, offer, since, problems: new Map() }, []]
 
 /** The next state of an eager server whose session ended, or did not start, in this attempt. */
 const restarted = <O extends McpOffer>(
   server: McpServer<O>,
   attempt: number,
-  { _tag, at, failure, jitter, run }: EndEvent
+  { at, failure, jitter, run }: EndEvent
 ): Step<O> => {
   const isPermanent = ["unauthorized", "forbidden", "misconfigured"].includes(failure.reason)
-  if (isPermanent) return [{ _tag: "Failed", run, failure }, [{ _tag: "LogFailed", failure }]]
-  const wait = backoffMillis(restartBackoff, attempt, jitter)
-  const retryAt = at + wait
+  if (isPermanent) return [{ _tag: "Failed", run, failure }, []]
+  const retryAt = at + backoffMillis(restartBackoff, attempt, jitter)
   const last = lastOfferOf(server)
-  const state = last === undefined ? "failing" : "restarting"
   return [
     { _tag: "BackingOff", run, attempt: attempt + 1, retryAt, failure, ...definedOnly({ last }) },
-    [
-      { _tag: `Log${_tag}`, state, failure, attempt, retryInSeconds: wait / 1000 },
-      { _tag: "Retry", at: retryAt }
-    ]
+    [{ _tag: "Retry", at: retryAt }]
   ]
 }
 
@@ -231,10 +210,7 @@ const withHealth = <O extends McpOffer>(
   const problems = new Map(server.problems)
   if (reason === undefined) problems.delete(source)
   else problems.set(source, reason)
-  return [
-    { ...server, problems },
-    [reason === undefined ? { _tag: "LogRecovered", source } : { _tag: "LogDegraded", reason }]
-  ]
+  return [{ ...server, problems }, []]
 }
 
 const onRunningEvent = <O extends McpOffer>(server: State<O, "Running">, event: RunEvent<O>): Step<O> => {
@@ -242,10 +218,10 @@ const onRunningEvent = <O extends McpOffer>(server: State<O, "Running">, event: 
   const idle = { _tag: "Idle", run, offer, failures: 0, retryAt: 0 } as const
   if (event._tag === "ListingsChanged") return [{ ...server, offer: { ...offer, ...event.listings } }, []]
   if (event._tag === "HealthChanged") return withHealth(server, event)
-  if (event._tag === "IdleTimedOut") return [idle, [{ _tag: "LogIdle" }]]
+  if (event._tag === "IdleTimedOut") return [idle, []]
   if (event._tag !== "Lost") return [server, []]
   const { at, failure } = event
-  if (lifecycle === "lazy") return [{ ...idle, failure }, [{ _tag: "LogLost", state: "idle", failure, attempt }]]
+  if (lifecycle === "lazy") return [{ ...idle, failure }, []]
   return restarted(server, at - since >= stableMillis ? 1 : attempt, event)
 }
 
@@ -269,8 +245,7 @@ const onRunEvent = <O extends McpOffer>(server: McpServer<O>, event: RunEvent<O>
       const { at, failure, jitter } = event
       const failures = server.failures + 1
       const retryAt = at + backoffMillis(requestBackoff, failures, jitter)
-      const log = { _tag: "LogStartFailed", state: "idle", failure, attempt: failures } as const
-      return [{ ...server, _tag: "Idle", failure, failures, retryAt }, [log]]
+      return [{ ...server, _tag: "Idle", failure, failures, retryAt }, []]
     }
     case "BackingOff": {
       if (event._tag !== "RetryDue") return [server, []]

@@ -84,15 +84,6 @@ const events: { readonly [name: string]: Event } = {
 
 const open: McpServerCommand = { _tag: "Open" }
 const close: McpServerCommand = { _tag: "Close" }
-const logReady: McpServerCommand = { _tag: "LogReady", tools: 0, resources: 2 }
-const logFailed: McpServerCommand = { _tag: "LogFailed", failure: forbidden }
-const idleAfter = (_tag: "LogLost" | "LogStartFailed", attempt: number, failure: SessionFailure): McpServerCommand => ({
-  _tag,
-  state: "idle",
-  failure,
-  attempt
-})
-
 const started: Server = { _tag: "Starting", run: 8, attempt: 1 }
 const startedAgain: Server = { ...started, last }
 const disabled: Server = { _tag: "Stopped", run: 8, reason: "disabled" }
@@ -105,10 +96,7 @@ const ran = (lifecycle: "eager" | "lazy", attempt: number): Server => ({
   since: 2000,
   problems: new Map()
 })
-const restarting = (_tag: "LogLost" | "LogStartFailed", wait: number): ReadonlyArray<McpServerCommand> => [
-  { _tag, state: "restarting", failure: gone, attempt: 3, retryInSeconds: wait / 1000 },
-  { _tag: "Retry", at: 1500 + wait }
-]
+const restarting = (wait: number): ReadonlyArray<McpServerCommand> => [{ _tag: "Retry", at: 1500 + wait }]
 const waitingFrom = (at: number): Server => ({ ...backingOff, retryAt: at })
 const reconfigured = (server: Server): Server =>
   "offer" in server ? { ...server, offer: { ...offer, config: otherConfig } } : server
@@ -130,9 +118,9 @@ const ownerRows: { readonly [event: string]: Row } = {
 /** What the session of a running server reports. */
 const sessionRows = (server: State<"Running">): { readonly [event: string]: Row } => ({
   listingsChanged: [{ ...server, offer: { ...offer, prompts: [{ name: "p" }] } }, []],
-  degraded: [withProblems(server, slow, ["tools", "no list"]), [{ _tag: "LogDegraded", reason: "no list" }]],
-  recovered: [withProblems(server), [{ _tag: "LogRecovered", source: "keepalive" }]],
-  idleTimedOut: [idle, [{ _tag: "LogIdle" }]],
+  degraded: [withProblems(server, slow, ["tools", "no list"]), []],
+  recovered: [withProblems(server), []],
+  idleTimedOut: [idle, []],
   reconfigure: [reconfigured(server), []]
 })
 
@@ -142,19 +130,19 @@ const table: { readonly [state: string]: { readonly [event: string]: Row } } = {
   starting: {
     reconfigure: [{ ...starting, last: { ...last, config: otherConfig } }, []],
     listed: [{ ...idle, offer: nextOffer }, []],
-    ready: [ran("eager", 3), [logReady]],
-    startFailed: [waitingFrom(3500), restarting("LogStartFailed", 2000)],
-    startForbidden: [failed, [logFailed]]
+    ready: [ran("eager", 3), []],
+    startFailed: [waitingFrom(3500), restarting(2000)],
+    startForbidden: [failed, []]
   },
   running: {
     ...sessionRows(running),
-    lost: [waitingFrom(3500), restarting("LogLost", 2000)],
-    lostForbidden: [failed, [logFailed]]
+    lost: [waitingFrom(3500), restarting(2000)],
+    lostForbidden: [failed, []]
   },
   runningLazily: {
     ...sessionRows(runningLazily),
-    lost: [{ ...idle, failure: gone }, [idleAfter("LogLost", 3, gone)]],
-    lostForbidden: [{ ...idle, failure: forbidden }, [idleAfter("LogLost", 3, forbidden)]]
+    lost: [{ ...idle, failure: gone }, []],
+    lostForbidden: [{ ...idle, failure: forbidden }, []]
   },
   idle: {
     reconfigure: [reconfigured(idle), []],
@@ -167,12 +155,9 @@ const table: { readonly [state: string]: { readonly [event: string]: Row } } = {
   },
   waking: {
     reconfigure: [reconfigured(waking), []],
-    ready: [ran("lazy", 1), [logReady]],
-    startFailed: [{ ...idle, failure: gone, failures: 3, retryAt: 3500 }, [idleAfter("LogStartFailed", 3, gone)]],
-    startForbidden: [
-      { ...idle, failure: forbidden, failures: 3, retryAt: 3500 },
-      [idleAfter("LogStartFailed", 3, forbidden)]
-    ]
+    ready: [ran("lazy", 1), []],
+    startFailed: [{ ...idle, failure: gone, failures: 3, retryAt: 3500 }, []],
+    startForbidden: [{ ...idle, failure: forbidden, failures: 3, retryAt: 3500 }, []]
   },
   backingOff: {
     start: [startedAgain, [open]],
@@ -229,9 +214,8 @@ describe("life of an MCP server", () => {
 
   it("offers nothing of a server that never ran while it restarts", () => {
     const never: Server = { _tag: "Starting", run, attempt: 1 }
-    const [next, [log]] = transition(never, { _tag: "StartFailed", failure: gone, ...end })
+    const [next] = transition(never, { _tag: "StartFailed", failure: gone, ...end })
     assert.deepStrictEqual(next, { _tag: "BackingOff", run, attempt: 2, retryAt: 2000, failure: gone })
-    assert.deepInclude(log, { _tag: "LogStartFailed", state: "failing", attempt: 1 })
     assert.deepStrictEqual(transition(next, { _tag: "RetryDue", run })[0], {
       _tag: "Starting",
       run,

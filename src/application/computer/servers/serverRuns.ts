@@ -1,6 +1,7 @@
-import { Clock, Duration, Effect, FiberMap, Fiber, Match, Option } from "effect"
+import { Clock, Duration, Effect, FiberMap, Fiber, Option } from "effect"
 import {
   fullReason,
+  type McpServer,
   type McpServerCommand,
   type McpServerEvent,
   type McpServerWork
@@ -10,37 +11,42 @@ import { definedOnly } from "../../../domain/objects.ts"
 import type { McpConnector } from "../../ports/McpSession.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
 import { openServer, type ServerRun, type ServerWorld } from "./openServer.ts"
-import type { OfferedServer } from "./ServersSnapshot.ts"
+import { type OfferedServer, stateNameOf, toServerState } from "./ServersSnapshot.ts"
 
 type Event = McpServerEvent<OfferedServer>
 
 const isWork = (command: McpServerCommand): command is McpServerWork =>
   command._tag === "Open" || command._tag === "Retry"
 
-type LogCommand = Exclude<McpServerCommand, McpServerWork | { readonly _tag: "Close" }>
+/** Logs that a session ended or did not start, after which the server is in a state. */
+const logEnd = (
+  server: string,
+  { _tag, at, failure }: Extract<Event, { readonly _tag: "Lost" | "StartFailed" }>,
+  after: McpServer<OfferedServer>
+): Effect.Effect<void> => {
+  const reason = fullReason(failure)
+  if (after._tag === "Failed") return Effect.logWarning("MCP server failed", { server, reason })
+  const retryInSeconds = after._tag === "BackingOff" ? (after.retryAt - at) / 1000 : undefined
+  const fields = { server, state: stateNameOf(toServerState(after)), reason, ...definedOnly({ retryInSeconds }) }
+  if (_tag === "Lost") return Effect.logWarning("MCP server exited", fields)
+  const isFirst = after._tag === "BackingOff" ? after.attempt === 2 : after._tag === "Idle" && after.failures === 1
+  return Effect.logWarning("MCP server could not start", { ...fields, ...(isFirst && { see: "a2c computer check" }) })
+}
 
-const logOf = (server: string) =>
-  Match.typeTags<LogCommand, Effect.Effect<void>>()({
-    LogReady: ({ resources, tools }) => Effect.logInfo("MCP server ready", { server, tools, resources }),
-    LogRecovered: ({ source }) => Effect.logInfo("MCP server recovered", { server, source }),
-    LogDegraded: ({ reason }) => Effect.logWarning("MCP server degraded", { server, reason }),
-    LogFailed: ({ failure }) => Effect.logWarning("MCP server failed", { server, reason: fullReason(failure) }),
-    LogIdle: () => Effect.logInfo("MCP server idle", { server }),
-    LogLost: ({ failure, retryInSeconds, state }) =>
-      Effect.logWarning("MCP server exited", {
-        server,
-        state,
-        reason: fullReason(failure),
-        ...definedOnly({ retryInSeconds })
-      }),
-    LogStartFailed: ({ attempt, failure, retryInSeconds, state }) =>
-      Effect.logWarning("MCP server could not start", {
-        server,
-        state,
-        reason: fullReason(failure),
-        ...definedOnly({ retryInSeconds, see: attempt === 1 ? "a2c computer check" : undefined })
-      })
-  })
+/** Logs an event that changed a server. */
+const logEvent = (server: string, event: Event, after: McpServer<OfferedServer>): Effect.Effect<void> => {
+  if (event._tag === "Ready") {
+    const { resources, tools } = event.offer
+    return Effect.logInfo("MCP server ready", { server, tools: tools.length, resources: resources.length })
+  }
+  if (event._tag === "HealthChanged") {
+    return event.reason === undefined
+      ? Effect.logInfo("MCP server recovered", { server, source: event.source })
+      : Effect.logWarning("MCP server degraded", { server, reason: event.reason })
+  }
+  if (event._tag === "IdleTimedOut") return Effect.logInfo("MCP server idle", { server })
+  return event._tag === "Lost" || event._tag === "StartFailed" ? logEnd(server, event, after) : Effect.void
+}
 
 const work = Effect.fnUntraced(function* (serverRun: ServerRun, first: McpServerWork) {
   let next: McpServerWork | undefined = first
@@ -63,10 +69,7 @@ export const makeServerRuns = Effect.fnUntraced(function* (world: ServerWorld) {
   const fork = yield* FiberMap.runtime(fibers)<McpConnector | Inputs>()
 
   const perform = Effect.fnUntraced(function* (name: string, commands: ReadonlyArray<McpServerCommand>) {
-    for (const command of commands) {
-      if (command._tag === "Close") yield* FiberMap.remove(fibers, name)
-      else if (!isWork(command)) yield* logOf(name)(command)
-    }
+    for (const command of commands) if (command._tag === "Close") yield* FiberMap.remove(fibers, name)
     return commands.find(isWork)
   })
 
@@ -76,9 +79,13 @@ export const makeServerRuns = Effect.fnUntraced(function* (world: ServerWorld) {
       store
         .update((servers) => {
           const event = decide()
-          return event === undefined ? [[], servers] : transitionOf(servers, name, event)
+          if (event === undefined) return [Effect.undefined, servers]
+          const [commands, next] = transitionOf(servers, name, event)
+          const after = next === servers ? undefined : next.get(name)
+          const logging = after === undefined ? Effect.void : logEvent(name, event, after)
+          return [Effect.andThen(logging, perform(name, commands)), next]
         })
-        .pipe(Effect.flatMap((commands) => perform(name, commands)))
+        .pipe(Effect.flatten)
     )
 
   const makeRun = (name: string, run: number): ServerRun => {

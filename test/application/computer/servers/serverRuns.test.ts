@@ -68,6 +68,43 @@ describe("serverRuns", () => {
     })
   )
 
+  it.effect("logs that a server is ready, that it has failed, and that a lazy one is idle", () =>
+    Effect.gen(function* () {
+      const { alpha, logs, starts } = yield* withAlpha({ server: { tools: [tool("t")] } })
+      starts.failure = new McpSessionError({ reason: "forbidden", message: "not you" })
+      yield* alpha.crash("gone")
+      yield* TestClock.adjust("1 second")
+      const lazily = yield* withAlpha({ settings: { lifecycle: "lazy" }, server: { tools: [tool("t")] } })
+      const used = lazily.computer.callTool(call)
+      yield* used
+      yield* TestClock.adjust("5 minutes")
+      yield* used
+      yield* lazily.alpha.crash("gone")
+      yield* letGo
+      const told = (lines: ReadonlyArray<string>) =>
+        lines.flatMap(
+          (line) =>
+            /^\["(MCP server (?!starting).*?)","?(.*)\] /.exec(line.replace('",{', '","{'))?.slice(1).join(" ") ?? []
+        )
+      assert.deepStrictEqual(
+        [logs, lazily.logs].map((lines) => told(lines).map((line) => line.replace(/,"retryInSeconds":[\d.]+/, ""))),
+        [
+          [
+            'MCP server ready {"server":"alpha","tools":1,"resources":0}',
+            'MCP server exited {"server":"alpha","state":"restarting","reason":"gone"}',
+            'MCP server failed {"server":"alpha","reason":"not you"}'
+          ],
+          [
+            'MCP server ready {"server":"alpha","tools":1,"resources":0}',
+            'MCP server idle {"server":"alpha"}',
+            'MCP server ready {"server":"alpha","tools":1,"resources":0}',
+            'MCP server exited {"server":"alpha","state":"idle","reason":"gone"}'
+          ]
+        ]
+      )
+    })
+  )
+
   it.effect("doubles the backoff up to a minute, with a jitter of a fifth", () =>
     Effect.gen(function* () {
       const { state } = yield* withAlpha({ failure: dead })
