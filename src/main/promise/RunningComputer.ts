@@ -55,7 +55,7 @@ export interface ComputerJoinOptions extends Omit<JoinOptions, "wait">, Pick<Con
  */
 export type ServerStateView = ServerState extends infer State
   ? State extends { readonly session: unknown }
-    ? Omit<State, "session" | "onRequest"> & { readonly info: McpInfo }
+    ? Omit<State, "session" | "lazyControl"> & { readonly info: McpInfo }
     : State
   : never
 

@@ -7,7 +7,6 @@ import {
   type McpServerWork
 } from "../../../domain/mcpServers/McpServer.ts"
 import { type McpServerCommands, transitionOf } from "../../../domain/mcpServers/reload.ts"
-import { definedOnly } from "../../../domain/objects.ts"
 import type { McpConnector } from "../../ports/McpSession.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
 import { openServer, type ServerRun, type ServerWorld } from "./openServer.ts"
@@ -26,11 +25,12 @@ const logEnd = (
 ): Effect.Effect<void> => {
   const reason = fullReason(failure)
   if (after._tag === "Failed") return Effect.logWarning("MCP server failed", { server, reason })
-  const retryInSeconds = after._tag === "BackingOff" ? (after.retryAt - at) / 1000 : undefined
-  const fields = { server, state: stateNameOf(toServerState(after)), reason, ...definedOnly({ retryInSeconds }) }
-  if (_tag === "Lost") return Effect.logWarning("MCP server exited", fields)
+  const state = stateNameOf(toServerState(after))
+  const retry = after._tag === "BackingOff" && { retryInSeconds: (after.retryAt - at) / 1000 }
+  if (_tag === "Lost") return Effect.logWarning("MCP server exited", { server, state, reason, ...retry })
   const isFirst = after._tag === "BackingOff" ? after.attempt === 2 : after._tag === "Idle" && after.failures === 1
-  return Effect.logWarning("MCP server could not start", { ...fields, ...(isFirst && { see: "a2c computer check" }) })
+  const advice = isFirst && { see: "a2c computer check" }
+  return Effect.logWarning("MCP server could not start", { server, state, reason, ...retry, ...advice })
 }
 
 /** Logs an event that changed a server. */
