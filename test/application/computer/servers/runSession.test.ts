@@ -396,10 +396,10 @@ describe("runSession", () => {
       yield* memory.setTools([])
       yield* letGo
       assert.strictEqual((yield* state)?._tag, "Ready")
-      const told = logs.flatMap(
+      const messages = logs.flatMap(
         (line) => /(?:degraded|recovered).*?"(?:reason|source)":"([^"]*)"/.exec(line)?.[1] ?? []
       )
-      assert.deepStrictEqual(told, [...shown.split("; "), "pack adder", "pack lamp"])
+      assert.deepStrictEqual(messages, [...shown.split("; "), "pack adder", "pack lamp"])
     })
   )
 

@@ -55,12 +55,12 @@ describe("serverRuns", () => {
       yield* TestClock.adjust("2 seconds")
       yield* alpha.crash("exit code 1")
       yield* letGo
-      const told = logs
+      const messages = logs
         .filter((line) => /could not start|exited/.test(line))
         .map((line) => line.replace(/"retryInSeconds":[\d.]+/, '"retryInSeconds":N'))
       const fields = (state: string, reason: string) => `{"server":"alpha","state":"${state}","reason":"${reason}"`
       const failing = fields("failing", "it does not start")
-      assert.deepStrictEqual(told, [
+      assert.deepStrictEqual(messages, [
         `["MCP server could not start",${failing},"retryInSeconds":N,"see":"a2c computer check"}] ${noCause}`,
         `["MCP server could not start",${failing},"retryInSeconds":N}] ${noCause}`,
         `["MCP server exited",${fields("restarting", "exit code 1")},"retryInSeconds":N}] ${noCause}`
@@ -81,13 +81,13 @@ describe("serverRuns", () => {
       yield* used
       yield* lazily.alpha.crash("gone")
       yield* letGo
-      const told = (lines: ReadonlyArray<string>) =>
+      const messages = (lines: ReadonlyArray<string>) =>
         lines.flatMap(
           (line) =>
             /^\["(MCP server (?!starting).*?)","?(.*)\] /.exec(line.replace('",{', '","{'))?.slice(1).join(" ") ?? []
         )
       assert.deepStrictEqual(
-        [logs, lazily.logs].map((lines) => told(lines).map((line) => line.replace(/,"retryInSeconds":[\d.]+/, ""))),
+        [logs, lazily.logs].map((lines) => messages(lines).map((line) => line.replace(/,"retryInSeconds":[\d.]+/, ""))),
         [
           [
             'MCP server ready {"server":"alpha","tools":1,"resources":0}',
