@@ -1,7 +1,6 @@
 import { createInterface, type Interface } from "node:readline"
-import { Writable } from "node:stream"
-import { Effect, FiberSet, Latch, Option, Semaphore } from "effect"
-import { definedOnly } from "../../domain/objects.ts"
+import { type Readable, Writable } from "node:stream"
+import { Effect, FiberSet, Latch, Semaphore } from "effect"
 import { makePaint } from "../log/colours.ts"
 import { statusLine } from "../log/statusLine.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
@@ -9,7 +8,7 @@ import { type LineHistory, maxHistoryLines } from "./LineHistory.ts"
 import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
 
 export interface LineStreams {
-  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
+  readonly input: Readable & { readonly isTTY?: boolean }
   readonly output: NodeJS.WritableStream & TerminalOutput & { readonly isTTY?: boolean }
   readonly errors: NodeJS.WritableStream
   /** The history of earlier shells; without it, the history ends with the reader. */
@@ -35,10 +34,21 @@ export interface Completions {
 interface Prompt {
   readonly text: string
   /** The lines above a question. */
-  readonly context?: Context
+  readonly context?: Context | undefined
   readonly complete?: (line: string) => Effect.Effect<Completions>
   /** Lines that are not kept in the history. */
   readonly isPrivate?: (line: string) => boolean
+}
+
+/** A question on a terminal. */
+export interface LineQuestion {
+  /** Text before the cursor, on one line. */
+  readonly prompt: string
+  /** The lines above the prompt. */
+  readonly context?: Context | undefined
+  readonly hidden?: boolean
+  /** Discards input typed before the question was shown. */
+  readonly discardTypeahead?: boolean
 }
 
 /** Reads lines and answers; see {@link makeLineReader}. */
@@ -46,9 +56,13 @@ export type LineReader = Effect.Success<ReturnType<typeof makeLineReader>>
 
 interface PendingRead extends Prompt {
   readonly contextLines: () => ReadonlyArray<string>
-  readonly isQuestion: boolean
+  /** Without it, the line belongs to the shell. */
+  readonly question: LineQuestion | undefined
   readonly onLine: (line: TerminalLine) => void
 }
+
+/** Milliseconds without an entered line after which typeahead has ended. */
+const typeaheadSilence = 100
 
 /** Unread lines at which the input is paused. */
 const maxBacklogLines = 256
@@ -72,6 +86,8 @@ class TerminalLines {
   #isHistoryReported = false
   #isClosed = false
   #isHidden = false
+  /** Runs while what was typed before a question is discarded. */
+  #discarding: NodeJS.Timeout | undefined
   #shownContext: ReadonlyArray<string> = []
   readonly #maskedOutput: Writable
 
@@ -105,6 +121,8 @@ class TerminalLines {
     // The terminal was hung up.
     this.#lines.on("error", this.#onClose)
     this.#lines.on("SIGINT", () => this.#onInterrupt())
+    // An ended stream emits no further event.
+    this.#isClosed = input.readableEnded || input.destroyed
   }
 
   isReading(): boolean {
@@ -129,10 +147,17 @@ class TerminalLines {
     this.#run(Effect.map(completions, ({ candidates, word }) => callback(null, [candidates.filter(isSafe), word])))
   }
 
-  #completeRead(line: TerminalLine): void {
-    const waiting = this.#pendingRead
+  #takeRead(): PendingRead | undefined {
+    const read = this.#pendingRead
     this.#pendingRead = undefined
+    clearTimeout(this.#discarding)
+    this.#discarding = undefined
     statusLine.release()
+    return read
+  }
+
+  #completeRead(line: TerminalLine): void {
+    const waiting = this.#takeRead()
     if (this.isTerminal) this.#lines.setPrompt("")
     if (this.#isHidden) {
       this.#isHidden = false
@@ -152,6 +177,7 @@ class TerminalLines {
   }
 
   #onLine(text: string): void {
+    if (this.#discarding !== undefined) return void this.#discarding.refresh()
     if (this.#pendingRead !== undefined) {
       this.#completeRead({ _tag: "Line", text })
       return this.#saveLine()
@@ -165,7 +191,7 @@ class TerminalLines {
     const [latest = ""] = recalled
     if (this.#isHidden || this.#isPrivate?.(latest) === true) recalled.shift()
     // The first prompt tells which lines are private. Answers to questions are not lines of the shell.
-    else if (this.#isPrivate !== undefined && this.#pendingRead?.isQuestion !== true) this.#lineToSave = latest
+    else if (this.#isPrivate !== undefined && this.#pendingRead?.question === undefined) this.#lineToSave = latest
   }
 
   readonly #onClose = () => {
@@ -191,12 +217,12 @@ class TerminalLines {
   }
 
   /** Reads a line. Lines typed before a question do not answer it. */
-  next(given: Prompt, hidden: boolean, isQuestion: boolean): Effect.Effect<TerminalLine> {
+  next(given: Prompt, question?: LineQuestion): Effect.Effect<TerminalLine> {
     return Effect.callback<TerminalLine>((resume) => {
-      const paint = makePaint(isQuestion ? this.#streams.output : undefined)
+      const paint = makePaint(question && this.#streams.output)
       const prompt = { ...given, text: paint("cyan", escapeForTerminal(given.text)) }
-      if (!isQuestion) this.#isPrivate = prompt.isPrivate ?? (() => false)
-      const waiting = isQuestion ? undefined : this.#backlog.shift()
+      if (question === undefined) this.#isPrivate = prompt.isPrivate ?? (() => false)
+      const waiting = question === undefined ? this.#backlog.shift() : undefined
       if (waiting !== undefined) {
         if (this.#backlog.length === 0 && !this.#isClosed) this.#lines.resume()
         return resume(Effect.succeed({ _tag: "Line", text: waiting }))
@@ -204,31 +230,40 @@ class TerminalLines {
       if (this.#isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
       this.interrupted.closeUnsafe()
       const contextLines = makeContextLines(prompt.context, this.#streams.output)
-      const own = { ...prompt, contextLines, isQuestion, onLine: (line: TerminalLine) => resume(Effect.succeed(line)) }
+      const own = { ...prompt, contextLines, question, onLine: (line: TerminalLine) => resume(Effect.succeed(line)) }
       this.#pendingRead = own
-      if (this.isTerminal) this.#showPrompt(own, hidden)
+      if (this.isTerminal) this.#show(own)
       return Effect.sync(() => this.#abandonRead(own))
     })
   }
 
-  #showPrompt({ contextLines, text }: PendingRead, hidden: boolean): void {
-    const { output } = this.#streams
+  #show(read: PendingRead): void {
     statusLine.hold()
-    this.#shownContext = contextLines()
-    output.write(joinLines(this.#shownContext))
+    this.#shownContext = read.contextLines()
+    this.#streams.output.write(joinLines(this.#shownContext))
+    if (read.question?.discardTypeahead !== true) return this.#showPrompt(read)
+    this.#isHidden = true
+    this.#discarding = setTimeout(() => {
+      this.#discarding = undefined
+      this.#eraseLine()
+      this.#showPrompt(read)
+    }, typeaheadSilence)
+  }
+
+  #showPrompt({ question, text }: PendingRead): void {
+    const { hidden = false } = question ?? {}
     this.#lines.setPrompt(hidden ? "" : text)
-    if (hidden) output.write(text)
+    if (hidden) this.#streams.output.write(text)
     this.#isHidden = hidden
     this.#lines.prompt(true)
   }
 
   #abandonRead(read: PendingRead): void {
     if (this.#pendingRead !== read) return
-    this.#pendingRead = undefined
-    statusLine.release()
+    this.#takeRead()
     if (!this.isTerminal) return
     // A secret that is typed in part must not appear in the next line.
-    if (read.isQuestion) this.#eraseLine()
+    if (read.question !== undefined) this.#eraseLine()
     this.#isHidden = false
     this.#streams.output.write("\n")
   }
@@ -246,7 +281,7 @@ class TerminalLines {
     if (read === undefined) return
     this.#shownContext = read.contextLines()
     output.write(joinLines(this.#shownContext))
-    if (this.#isHidden) return void output.write(read.text)
+    if (this.#isHidden) return void output.write(this.#discarding === undefined ? read.text : "")
     // Readline moves up as many rows as the line had before it redraws the line.
     output.write("\n".repeat(rows))
     this.#lines.prompt(true)
@@ -265,17 +300,15 @@ export const makeLineReader = Effect.fnUntraced(function* (streams: LineStreams)
   const { interrupted, isTerminal } = lines
   const printTo = (stream: NodeJS.WritableStream) => (text: string) =>
     Effect.sync(() => lines.printAbove(() => void stream.write(`${escapeLinesForTerminal(text)}\n`)))
-  const toAnswer = (line: TerminalLine) =>
-    line._tag === "Line" && line.text !== "" ? Option.some(line.text) : Option.none()
   return {
     isTerminal,
     /** Reads the next line. Concurrent reads run one after the other. */
-    read: (prompt: Prompt) => lock.withPermit(lines.next(prompt, false, false)),
-    /** Asks a question on a terminal; none for an empty line, and without a terminal. */
-    ask: (text: string, { hidden, context }: { readonly hidden: boolean; readonly context?: Context }) =>
+    read: (prompt: Prompt) => lock.withPermit(lines.next(prompt)),
+    /** Asks a question on a terminal. */
+    ask: (question: LineQuestion): Effect.Effect<TerminalLine> =>
       isTerminal
-        ? Effect.map(lock.withPermit(lines.next({ text, ...definedOnly({ context }) }, hidden, true)), toAnswer)
-        : Effect.succeedNone,
+        ? lock.withPermit(lines.next({ text: question.prompt, context: question.context }, question))
+        : Effect.succeed({ _tag: "Closed" }),
     /** True while a read is pending: the next question has to wait. */
     isReading: () => lines.isReading(),
     /** While the effect runs, Ctrl-C goes to `read` or `awaitInterrupt` and not to the process. */

@@ -1,8 +1,8 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Option } from "effect"
 import type { Question } from "../../domain/approvals/Approval.ts"
-import { fieldFormatProblem } from "../../domain/approvals/approvalsState.ts"
-import { isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
+import { asObject, type JsonObject } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
+import { absent, type Draft, draftOfValue, valueOfDraft } from "../../domain/page/form/formDraft.ts"
 import { type FormField, formOfSchema } from "../../domain/schemas/schemaForm.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
@@ -19,9 +19,6 @@ export type QuestionOrigin = Partial<Pick<Question, "tool" | "server" | "compute
 export type CheckValue = (schema: JsonObject, value: unknown) => Effect.Effect<ReadonlyArray<string>>
 
 type Member = Extract<FormField, { readonly _tag: "Group" }>["members"][number]
-
-const isYes = (entered: Option.Option<string>): boolean =>
-  Option.exists(entered, (text) => /^\s*(y|yes)\s*$/i.test(text))
 
 const questionContext =
   (title: string, request: InputRequest, origin: QuestionOrigin, more: ReadonlyArray<Field> = []): Context =>
@@ -61,52 +58,40 @@ const fieldContext =
 
 const isHidden = (field: FormField): boolean => field._tag === "Text" && field.isSecret === true
 
-const parseChoice = (field: ChoiceField, word: string): Result.Result<unknown, string> => {
-  const index = findChoice(word, choicesOf(field))
-  return index === undefined ? Result.fail("not one of the values") : Result.succeed(field.values[index])
-}
-
-const parseFlag = (text: string): Result.Result<boolean, string> => {
-  const [, yes, no] = /^\s*(?:(y|yes|true)|(n|no|false))\s*$/i.exec(text) ?? []
-  return yes === undefined && no === undefined ? Result.fail("neither y nor n") : Result.succeed(yes !== undefined)
-}
-
-const parseNumber = (text: string): Result.Result<number, string> =>
-  text.trim() !== "" && Number.isFinite(Number(text)) ? Result.succeed(Number(text)) : Result.fail("not a number")
-
-const parseEnteredJson = (text: string): Result.Result<unknown, string> => {
-  const value = parseJson(text.trim())
-  return value === undefined ? Result.fail("not JSON") : Result.succeed(value)
-}
-
-/** What the user enters for a field. */
+/** What the user enters for a field, and the draft of a form that a text is; a text alone says what is wrong. */
 interface Entry {
   readonly kind: string
-  readonly parse: (text: string) => Result.Result<unknown, string>
+  readonly parse: (text: string) => Draft | string
+}
+
+const parseChoice = (field: ChoiceField, word: string): Draft | string => {
+  const index = findChoice(word, choicesOf(field))
+  return index === undefined ? "Enter the number or the text of one of the values" : { _tag: "Choice", index }
+}
+
+const parseFlag = (text: string): Draft | string => {
+  const [, yes, no] = /^\s*(?:(y|yes|true)|(n|no|false))\s*$/i.exec(text) ?? []
+  return yes === undefined && no === undefined ? "Enter y or n" : { _tag: "Flag", value: yes !== undefined }
+}
+
+const parseChoices = (field: ChoiceField, text: string): Draft | string => {
+  const drafts = text.split(",").flatMap((one) => (one.trim() === "" ? [] : [parseChoice(field, one)]))
+  const items = drafts.filter((draft) => typeof draft !== "string")
+  return drafts.find((draft) => typeof draft === "string") ?? { _tag: "List", items }
 }
 
 const entryOf = (field: FormField): Entry => {
-  switch (field._tag) {
-    case "Text":
-      return { kind: isHidden(field) ? "Text, hidden" : "Text", parse: Result.succeed }
-    case "Number":
-      return { kind: field.integer ? "Integer" : "Number", parse: parseNumber }
-    case "Flag":
-      return { kind: "y(es) or n(o)", parse: parseFlag }
-    case "Choice":
-      return { kind: "Number of the value, or the value", parse: (text) => parseChoice(field, text) }
-    case "List": {
-      const choice = choiceOf(field)
-      if (choice === undefined) return { kind: "JSON list", parse: parseEnteredJson }
-      const parse = (text: string) =>
-        Result.all(text.split(",").flatMap((one) => (one.trim() === "" ? [] : [parseChoice(choice, one)])))
-      return { kind: "Numbers of the values, with commas", parse }
-    }
-    case "Group":
-    case "Variants":
-    case "Json":
-      return { kind: "JSON", parse: parseEnteredJson }
+  const parseText = (text: string): Draft => ({ _tag: "Text", text })
+  const choice = choiceOf(field)
+  if (field._tag === "Text") return { kind: isHidden(field) ? "Text, hidden" : "Text", parse: parseText }
+  if (field._tag === "Number") return { kind: field.integer ? "Integer" : "Number", parse: parseText }
+  if (field._tag === "Flag") return { kind: "y(es) or n(o)", parse: parseFlag }
+  if (field._tag === "Choice") {
+    return { kind: "Number of the value, or the value", parse: (text) => parseChoice(field, text) }
   }
+  return choice === undefined
+    ? { kind: field._tag === "List" ? "JSON list" : "JSON", parse: (text) => ({ _tag: "Json", text }) }
+    : { kind: "Numbers of the values, with commas", parse: (text) => parseChoices(choice, text) }
 }
 
 /** A value of a field, `undefined` for an empty one; none when the user gave no valid one. */
@@ -127,14 +112,15 @@ const promptForField = Effect.fnUntraced(function* (
       prompt: `${kind} (${hint}): `,
       hidden: isHidden(field)
     })
-    const text = Option.getOrElse(entered, () => "")
+    if (Option.isNone(entered)) return Option.none()
+    const text = entered.value
     if (text === "" && initial === undefined && !required) return Option.some(undefined)
-    const parsed =
-      text !== "" ? parse(text) : initial === undefined ? Result.fail("a value is required") : Result.succeed(initial)
-    if (Result.isFailure(parsed)) problem = parsed.failure
+    const draft = text !== "" ? parse(text) : initial === undefined ? absent : draftOfValue(field, initial)
+    if (typeof draft === "string") problem = draft
     else {
-      const error = fieldFormatProblem(schema, parsed.success) ?? (yield* check(schema, parsed.success))[0]
-      if (error === undefined) return Option.some(parsed.success)
+      const { problems, value } = valueOfDraft(field, draft)
+      const error = problems[0]?.message ?? (yield* check(schema, value))[0]
+      if (error === undefined) return Option.some(value)
       problem = error.replace(/^the arguments: /, "")
     }
   }
@@ -154,6 +140,29 @@ const answerContext =
     ]
   }
 
+/** Asks for a word about a question. An empty line means `otherwise`, another word `change`, and a closed terminal `cancel`. */
+const promptForReply = Effect.fnUntraced(function* <A extends "accept" | "decline">(
+  { readLine }: Prompter,
+  options: Parameters<Prompter["readLine"]>[0],
+  otherwise: A
+) {
+  const entered = yield* readLine(options)
+  const [, yes, decline, close, empty] =
+    /^(?:(y|yes)|(d|decline)|(c|close)|())$/i.exec(Option.getOrElse(entered, () => "close").trim()) ?? []
+  if (empty !== undefined) return otherwise
+  if (close !== undefined) return "cancel"
+  return yes !== undefined ? "accept" : decline !== undefined ? "decline" : "change"
+})
+
+const refusals = "(ecline it), c(lose it without an answer): "
+
+/** Asks whether to begin: only a yes does. */
+const promptToBegin = (prompter: Prompter, context: Context, question: string) =>
+  Effect.map(
+    promptForReply(prompter, { context, prompt: `${question} y(es), D${refusals}`, discardTypeahead: true }, "decline"),
+    (reply) => (reply === "change" ? "decline" : reply)
+  )
+
 /** Asks for the fields of a form, one by one, and for a confirmation of all. */
 export const promptForForm = Effect.fnUntraced(function* (
   request: Extract<InputRequest, { readonly mode: "form" }>,
@@ -161,59 +170,60 @@ export const promptForForm = Effect.fnUntraced(function* (
   prompter: Prompter,
   check: CheckValue
 ): Effect.fn.Return<InputAnswer> {
-  const { readLine } = prompter
-  const begin = yield* readLine({
-    context: questionContext("An MCP server asks for input:", request, origin),
-    prompt: "Answer it? y(es), N(o): ",
-    discardTypeahead: true
-  })
-  if (!isYes(begin)) return { action: "decline" }
+  const title = questionContext("An MCP server asks for input:", request, origin)
+  const begin = yield* promptToBegin(prompter, title, "Answer it?")
+  if (begin !== "accept") return { action: begin }
   const form = formOfSchema(request.schema)
   const members = form._tag === "Group" ? form.members : []
-  const { properties } = request.schema
+  const properties = asObject(request.schema["properties"])
   let content: JsonObject = {}
-  for (const member of members) {
-    const { name } = member
-    const schema = isJsonObject(properties) && isJsonObject(properties[name]) ? properties[name] : {}
-    const value = yield* promptForField(member, schema, prompter, check)
-    if (Option.isNone(value)) return { action: "cancel" }
-    if (value.value !== undefined) content = { ...content, [name]: value.value }
+  while (true) {
+    for (const member of members) {
+      const { field, name } = member
+      // What was entered before a change is the default.
+      const known = Object.hasOwn(content, name) ? { ...member, field: { ...field, initial: content[name] } } : member
+      const value = yield* promptForField(known, asObject(properties[name]), prompter, check)
+      if (Option.isNone(value)) return { action: "cancel" }
+      if (value.value !== undefined) content = { ...content, [name]: value.value }
+    }
+    const prompt = `Send it? Y(es), n(o, change it), d${refusals}`
+    const reply = yield* promptForReply(prompter, { context: answerContext(members, content), prompt }, "accept")
+    if (reply === "accept") return { action: reply, content }
+    if (reply !== "change") return { action: reply }
   }
-  const send = yield* readLine({ context: answerContext(members, content), prompt: "Send it? y(es), N(o): " })
-  return isYes(send) ? { action: "accept", content } : { action: "cancel" }
 })
 
 /** Shows the page alone in a line, so that it can be copied. Only the user opens it. */
 const promptForPage = Effect.fnUntraced(function* (
   request: Extract<InputRequest, { readonly mode: "url" }>,
   origin: QuestionOrigin,
-  { readLine }: Prompter,
+  prompter: Prompter,
   printAbove: Dialogue["printAbove"]
 ): Effect.fn.Return<InputAnswer> {
   // The host as a browser reads it: without a user before it, and with escapes of foreign letters.
   const { host, href } = URL.canParse(request.url) ? new URL(request.url) : { host: "unknown", href: request.url }
   yield* Effect.sync(() => printAbove(`${escapeForTerminal(href)}\n`))
-  const opened = yield* readLine({
-    context: questionContext("An MCP server asks you to open the page above:", request, origin, [
-      { label: "host", value: host }
-    ]),
-    prompt: "Do you open it? y(es), N(o): ",
-    discardTypeahead: true
-  })
-  return isYes(opened) ? { action: "accept" } : { action: "decline" }
+  const title = "An MCP server asks you to open the page above:"
+  const context = questionContext(title, request, origin, [{ label: "host", value: host }])
+  return { action: yield* promptToBegin(prompter, context, "Do you open it?") }
 })
 
+const endings = { decline: "(question declined)\n", cancel: "(question closed without an answer)\n" }
+
 /**
- * Asks for the answer to a question of an MCP server, field by field. Answers other than yes and a closed terminal
- * decline it. The question ends when another responder answers.
+ * Asks for the answer to a question of an MCP server, field by field, and says how it ended without one. A closed terminal
+ * closes it. The question ends when another responder answers.
  */
 export const makeAnswerPrompt =
   ({ interact, printAbove }: Dialogue, check: CheckValue) =>
   (request: InputRequest, origin: QuestionOrigin = {}): Effect.Effect<InputAnswer> =>
     interact(
       (prompter) =>
-        request.mode === "url"
-          ? promptForPage(request, origin, prompter, printAbove)
-          : promptForForm(request, origin, prompter, check),
+        Effect.tap(
+          request.mode === "url"
+            ? promptForPage(request, origin, prompter, printAbove)
+            : promptForForm(request, origin, prompter, check),
+          ({ action }) => Effect.sync(() => action !== "accept" && printAbove(endings[action]))
+        ),
       "question withdrawn: it was answered elsewhere, or its call has ended"
     )

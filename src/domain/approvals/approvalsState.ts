@@ -19,7 +19,7 @@ import { type Approver, approverName } from "./Caller.ts"
 import { addStandingApproval, coversCall, isExpired, isOfAgent, type StoredApprovals } from "./standingApprovals.ts"
 
 /** The reason why the value of a field does not have the format that its question asks for, if it does not. */
-export const fieldFormatProblem = ({ format }: JsonObject, value: unknown): string | undefined => {
+const fieldFormatProblem = ({ format }: JsonObject, value: unknown): string | undefined => {
   if (typeof format !== "string" || typeof value !== "string" || !Object.hasOwn(questionFormats, format))
     return undefined
   return questionFormats[format]?.matches(value) === true ? undefined : `must match format "${format}"`

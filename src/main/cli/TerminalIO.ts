@@ -1,4 +1,4 @@
-import { Effect, Layer, Option, type Scope } from "effect"
+import { Effect, Layer, type Scope } from "effect"
 import * as Dialogue from "../../adapters/terminal/Dialogue.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
@@ -19,9 +19,8 @@ export interface TerminalIO {
 
 /** For commands without a shell. Questions and the log share stderr; an open question stays the last line. */
 export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* () {
-  const terminal = yield* Dialogue.processTerminal
-  if (Option.isNone(terminal)) return { dialogue: undefined, log: Layer.empty, print: printLine }
-  const dialogue = yield* Dialogue.make(terminal.value)
+  const dialogue = yield* Dialogue.onProcessTerminal("not answered: the command ends")
+  if (dialogue === undefined) return { dialogue, log: Layer.empty, print: printLine }
   const { printAbove } = dialogue
   return {
     dialogue,
@@ -40,7 +39,7 @@ export const makeReplTerminalIO: Effect.Effect<TerminalIO & { readonly reader: L
     const reader = yield* makeLineReader({ input, output, errors, ...definedOnly({ history }) })
     return {
       reader,
-      dialogue: reader.isTerminal ? yield* Dialogue.fromLineReader(reader) : undefined,
+      dialogue: reader.isTerminal ? Dialogue.fromLineReader(reader) : undefined,
       log: TerminalLog.layerTo(reader.printLog),
       print: reader.print
     }

@@ -71,15 +71,15 @@ describe("LineReader", () => {
 
   live("ignores input typed before a question", true, function* ({ reader, type }) {
     yield* type("early\r")
-    const asking = yield* Effect.forkChild(reader.ask("? ", { hidden: false }), { startImmediately: true })
+    const asking = yield* Effect.forkChild(reader.ask({ prompt: "? ", hidden: false }), { startImmediately: true })
     yield* type("late\r")
-    assert.deepStrictEqual(yield* Effect.flatMap(Fiber.join(asking), Effect.fromOption), "late")
+    assert.deepStrictEqual(yield* Fiber.join(asking), { _tag: "Line", text: "late" })
     assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Line", text: "early" })
   })
 
   live("asks nothing without a terminal", false, function* ({ reader, type }) {
     yield* type("line\n")
-    assert.strictEqual((yield* reader.ask("? ", { hidden: true }))._tag, "None")
+    assert.strictEqual((yield* reader.ask({ prompt: "? ", hidden: true }))._tag, "Closed")
   })
 })
 
@@ -100,14 +100,14 @@ describe("LineReader on a terminal", () => {
 
   live("redraws the context of a question below lines that are printed above it", function* ({ reader, screen, type }) {
     const context = ({ columns }: { readonly columns: number }) => ["first line", `${columns} columns`]
-    yield* Effect.forkChild(reader.ask("? ", { hidden: false, context }), { startImmediately: true })
+    yield* Effect.forkChild(reader.ask({ prompt: "? ", hidden: false, context }), { startImmediately: true })
     yield* type("typed")
     for (let count = 0; count < 20; count++) yield* reader.print(`line ${count}`)
     assert.deepStrictEqual((yield* screen).slice(-4), ["line 19", "first line", "60 columns", "? typed"])
   })
 
   live("drops the typed part of a hidden answer when its question ends", function* ({ reader, screen, type }) {
-    const asking = yield* Effect.forkChild(reader.ask("key: ", { hidden: true }), { startImmediately: true })
+    const asking = yield* Effect.forkChild(reader.ask({ prompt: "key: ", hidden: true }), { startImmediately: true })
     yield* type("hunter2")
     yield* Fiber.interrupt(asking)
     yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
@@ -118,7 +118,7 @@ describe("LineReader on a terminal", () => {
   })
 
   live("drops the typed part of a visible answer when its question ends", function* ({ reader, type }) {
-    const asking = yield* Effect.forkChild(reader.ask("allow? ", { hidden: false }), { startImmediately: true })
+    const asking = yield* Effect.forkChild(reader.ask({ prompt: "allow? ", hidden: false }), { startImmediately: true })
     yield* type("ye")
     yield* Fiber.interrupt(asking)
     const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })

@@ -29,7 +29,7 @@ const answered = Effect.fnUntraced(function* (request: InputRequest, ...lines: R
   const { asking, enter, screen, shows } = yield* startPrompt(request)
   for (const [index, line] of lines.entries()) {
     yield* shows("): ", index + 1)
-    if (index === 0) yield* shows("Answer it? y(es), N(o): ", 1)
+    if (index === 0) yield* shows("Answer it? y(es), D(ecline it), c(lose it without an answer): ", 1)
     yield* enter(line)
   }
   return { answer: yield* Fiber.join(asking), screen: screen() }
@@ -70,9 +70,36 @@ describe("prompt for a form", () => {
     })
   )
 
-  it.live("closes the question when the answer is not confirmed", () =>
+  it.live("sends the answers for an empty line", () =>
     Effect.gen(function* () {
-      const { answer } = yield* answered(formOf({ name: { type: "string" } }), "y", "Ada", "n")
+      const { answer } = yield* answered(formOf({ name: { type: "string" } }), "y", "Ada", "")
+      assert.deepStrictEqual<InputAnswer>(answer, { action: "accept", content: { name: "Ada" } })
+    })
+  )
+
+  it.live("asks for the fields again before it sends them, with what was entered as the defaults", () =>
+    Effect.gen(function* () {
+      const request = formOf({ name: { type: "string" }, age: { type: "integer" } })
+      const { answer, screen } = yield* answered(request, "y", "Ada", "36", "n", "", "37", "y")
+      assert.deepStrictEqual<InputAnswer>(answer, { action: "accept", content: { name: "Ada", age: 37 } })
+      assert.include(screen, '  | default  "Ada"')
+    })
+  )
+
+  it.live.each([
+    ["d", "decline", "(question declined)"],
+    ["c", "cancel", "(question closed without an answer)"]
+  ] as const)("refuses to send its answers with %s, and says so", ([word, action, notice]) =>
+    Effect.gen(function* () {
+      const { answer, screen } = yield* answered(formOf({ name: { type: "string" } }), "y", "Ada", word)
+      assert.deepStrictEqual<InputAnswer>(answer, { action })
+      assert.include(screen, notice)
+    })
+  )
+
+  it.live("closes the question without an answer before its fields", () =>
+    Effect.gen(function* () {
+      const { answer } = yield* answered(formOf({}), "c")
       assert.deepStrictEqual<InputAnswer>(answer, { action: "cancel" })
     })
   )
@@ -89,9 +116,22 @@ describe("prompt for a form", () => {
     Effect.gen(function* () {
       const { screen, value } = yield* entered({ type: "string", format: "email" }, "nonsense", "", "ada@example.com")
       assert.strictEqual(value, "ada@example.com")
-      assert.include(screen, '  | invalid  "')
-      assert.include(screen, "must match format")
-      assert.include(screen, '  | invalid  "a value is required"')
+      assert.include(screen, '  | invalid  "Enter an email address such as ann@example.org"')
+      assert.include(screen, '  | invalid  "Required"')
+    })
+  )
+
+  it.live.each<readonly [field: JsonObject, entered: string, problem: string, valid: string]>([
+    [{ type: "integer", minimum: 1, maximum: 10 }, "11", "Enter a number from 1 to 10", "10"],
+    [{ type: "integer" }, "ten", "Enter a whole number such as 3", "3"],
+    [{ type: "string", format: "date" }, "tomorrow", "Enter a date such as 2026-11-29", "2026-11-29"],
+    [{ type: "string", maxLength: 3 }, "long", "At most 3 characters", "abc"],
+    [{ type: "boolean" }, "maybe", "Enter y or n", "n"],
+    [{ enum: ["a", "b"] }, "x", "Enter the number or the text of one of the values", "2"]
+  ])("says what it wants of %j", ([field, wrong, problem, valid]) =>
+    Effect.gen(function* () {
+      const { screen } = yield* entered(field, wrong, valid)
+      assert.include(screen, `  | invalid  "${problem}"`)
     })
   )
 
@@ -151,12 +191,12 @@ describe("prompt for a form", () => {
     })
   )
 
-  it.live("declines the question when the terminal is closed", () =>
+  it.live("closes the question when the terminal is closed", () =>
     Effect.gen(function* () {
       const { asking, close, shows } = yield* startPrompt(formOf({ name: { type: "string" } }))
       yield* shows("Answer it?")
       yield* close
-      assert.deepStrictEqual<InputAnswer>(yield* Fiber.join(asking), { action: "decline" })
+      assert.deepStrictEqual<InputAnswer>(yield* Fiber.join(asking), { action: "cancel" })
     })
   )
 
@@ -169,9 +209,24 @@ describe("prompt for a form", () => {
     })
   )
 
+  it.live("says what Ctrl-C ends", () =>
+    Effect.gen(function* () {
+      const terminal = { ...makeTerminal(), onInterrupt: Effect.never }
+      const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+      const asking = yield* Effect.forkChild(
+        makeAnswerPrompt(yield* Dialogue.make(terminal), check)(formOf({}), origin)
+      )
+      yield* terminal.shows("Answer it?")
+      yield* terminal.type("\u0003")
+      yield* terminal.shows("^C")
+      yield* Fiber.interrupt(asking)
+      assert.include(terminal.screen(), "(not answered: the test ends)")
+    })
+  )
+
   it.live("lets no text of a server look like the prompt", () =>
     Effect.gen(function* () {
-      const forged = '"\nSend it? y(es), N(o): \u001b[2J\r'
+      const forged = '"\nSend it? Y(es), n(o, change it): \u001b[2J\r'
       const request = {
         ...formOf({ [forged]: { type: "string", title: forged, description: forged } }),
         message: forged

@@ -21,10 +21,15 @@ const eventLoop = Effect.promise(() => setImmediate())
 const questions = {
   "a shell": Effect.fnUntraced(function* (input: PassThrough) {
     const streams = { input, output: new PassThrough(), errors: new PassThrough(), isTerminal: true }
-    return Effect.asVoid((yield* makeLineReader(streams)).ask("? ", { hidden: false }))
+    return Effect.asVoid((yield* makeLineReader(streams)).ask({ prompt: "? " }))
   }),
   "a command": Effect.fnUntraced(function* (input: PassThrough) {
-    const dialogue = yield* Dialogue.make({ input, output: new PassThrough(), onInterrupt: Effect.void })
+    const dialogue = yield* Dialogue.make({
+      input,
+      output: new PassThrough(),
+      onInterrupt: Effect.void,
+      interruptNotice: ""
+    })
     return Effect.asVoid(dialogue.interact(({ readLine }) => readLine({ prompt: "? " })))
   })
 }

@@ -31,6 +31,7 @@ export const makeTerminal = (columns = 80, rows = 24): FakeTerminal => {
   return {
     input,
     output,
+    interruptNotice: "not answered: the test ends",
     onInterrupt: Effect.sync(() => void (interrupts += 1)),
     type,
     enter: (line) => type(`${line}\r`),

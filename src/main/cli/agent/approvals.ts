@@ -51,7 +51,7 @@ const outcomeOf = ({ decidedBy = "", input, state }: ApprovalView): string => {
 const readAnswer = Effect.fnUntraced(function* (approval: ApprovalView, words: ReadonlyArray<string>) {
   const input = inputOf(approval)
   if (input?.mode !== "form") return yield* failCommand("Only a question with a form has an answer: use allow or deny")
-  const onInput = words.length === 0 ? yield* makeOnInput : undefined
+  const onInput = words.length === 0 ? yield* makeOnInput("not answered: the question stays open") : undefined
   if (onInput !== undefined) return fromInputAnswer(yield* onInput(input, approval))
   const content = yield* readParams(words, { schema: input.schema, subject: "The form" })
   return fromInputAnswer({ action: "accept", content })

@@ -1,4 +1,4 @@
-import { Duration, Effect, Option, Scope } from "effect"
+import { Duration, Effect, Scope } from "effect"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
 import {
@@ -113,12 +113,13 @@ export const showTool = Effect.fnUntraced(function* (options: OptionsOf<"tool">)
   yield* printResult(options, { computer: found.computer, ...found.tool }, formatTool(found, options))
 }, runAsAgent)
 
-/** Makes the function that asks questions of MCP servers at the terminal; `undefined` without a terminal. */
-export const makeOnInput = Effect.gen(function* () {
-  const terminal = yield* Dialogue.processTerminal
-  if (Option.isNone(terminal)) return undefined
-  const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
-  return makeAnswerPrompt(yield* Dialogue.make(terminal.value), check)
+/**
+ * Makes the function that asks questions of MCP servers at the terminal; `undefined` without a terminal. After Ctrl-C it prints
+ * the notice.
+ */
+export const makeOnInput = Effect.fnUntraced(function* (interruptNotice: string) {
+  const dialogue = yield* Dialogue.onProcessTerminal(interruptNotice)
+  return dialogue && makeAnswerPrompt(dialogue, yield* Effect.provide(makeParamsCheck, AjvValidator.layer))
 })
 
 /** How long the connection stays open at most for other commands that use it. */
@@ -187,7 +188,7 @@ export const callTool = Effect.fnUntraced(function* (options: OptionsOf<"call">)
     const agent = yield* Agent
     const { onStatus, othersDone } = yield* shareWhileWaiting(options)
     const target = yield* prepareCall(given, options, onStatus)
-    const onInput = yield* makeOnInput
+    const onInput = yield* makeOnInput("not answered: the call is cancelled")
     const answers = onInput && { onInput: (request: InputRequest) => onInput(request, { tool }) }
     const result = yield* agent.callTool({ ...target, ...answers, tool, timeout, onStatus })
     const printed = yield* Effect.exit(printToolResult(result, result, options))

@@ -1,17 +1,11 @@
-import { Effect, type Option, Result } from "effect"
-import type { Context } from "../../../adapters/terminal/questionContext.ts"
+import { Effect, Result } from "effect"
+import type { Prompter } from "../../../adapters/terminal/Dialogue.ts"
 import type { Computer } from "../../../application/computer/Computer.ts"
 import type { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import type { CommandFailed } from "../../CommandFailed.ts"
 import { parseJsonOrThrow } from "../../../domain/json.ts"
 
 export type ReplServices = Computer | Inputs
-
-/** Asks the user for a line; `None` without a terminal or an answer. */
-export type PromptUser = (
-  question: string,
-  options: { readonly hidden: boolean; readonly context?: Context }
-) => Effect.Effect<Option.Option<string>>
 
 export interface ReplCommand {
   /** One word, or two for commands of a group: `server add`. */
@@ -22,10 +16,7 @@ export interface ReplCommand {
   readonly arity?: readonly [number, number]
   readonly help: string
   /** Runs the command; succeeds with the text to print. */
-  readonly run: (
-    words: ReadonlyArray<string>,
-    promptUser: PromptUser
-  ) => Effect.Effect<string, CommandFailed, ReplServices>
+  readonly run: (words: ReadonlyArray<string>, prompter: Prompter) => Effect.Effect<string, CommandFailed, ReplServices>
   /** Candidates for the next word, after these words. */
   readonly complete?: (words: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, never, ReplServices>
   readonly endsRepl?: true

@@ -1,7 +1,6 @@
 import { Clock, Effect, Option, Stream } from "effect"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { promptForForm } from "../../../adapters/terminal/answerPrompt.ts"
-import type { Prompter } from "../../../adapters/terminal/Dialogue.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import type { Approval, ApprovalAnswer } from "../../../domain/approvals/Approval.ts"
@@ -12,7 +11,6 @@ import { failCommand } from "../../CommandFailed.ts"
 import { parseApprovalEnd } from "../arguments/approvalEnd.ts"
 import { formatApproval, formatTimeLeft, summarizeApproval } from "../output/approvalText.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
-import { definedOnly } from "../../../domain/objects.ts"
 import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 
 const openApprovals = Computer.use(({ approvals }) =>
@@ -91,14 +89,11 @@ export const approvalCommands: ReadonlyArray<ReplCommand> = [
     name: "answer",
     parameters: "ID",
     help: "enter the fields of a question; approve or deny answers one with a page",
-    run: Effect.fnUntraced(function* ([id = ""], promptUser) {
+    run: Effect.fnUntraced(function* ([id = ""], prompter) {
       const approval = yield* findOpen(id)
       const { input } = approval
       if (input?.mode !== "form") return yield* failCommand(`'${id}' is no question with a form: use approve or deny`)
       const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
-      const prompter: Prompter = {
-        readLine: ({ context, hidden = false, prompt }) => promptUser(prompt, { hidden, ...definedOnly({ context }) })
-      }
       return yield* decide(approval, fromInputAnswer(yield* promptForForm(input, approval, prompter, check)))
     }),
     complete: completeApprovals

@@ -1,4 +1,5 @@
 import { Effect, Option } from "effect"
+import type { Prompter } from "../../../adapters/terminal/Dialogue.ts"
 import { inputContext } from "../../../adapters/terminal/prompts.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { type ResolvedInput, Inputs } from "../../../application/computer/inputs/Inputs.ts"
@@ -8,7 +9,7 @@ import type { Input } from "../../../domain/config/computerConfig.ts"
 import { formatColumns } from "../output/format.ts"
 import { failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
-import { completeFirst, type PromptUser, type ReplCommand } from "./ReplCommand.ts"
+import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 
 const currentConfig = Computer.use(({ setup }) => Effect.map(setup, (now) => now.config))
 const inputIds = Effect.map(currentConfig, ({ inputs }) => inputs.map(({ id }) => id))
@@ -49,10 +50,14 @@ const requireInput = Effect.fnUntraced(function* (id: string) {
 })
 
 /** Asks the user for a value; a password is not echoed. */
-const promptForValue = Effect.fnUntraced(function* (input: Input, promptUser: PromptUser) {
+const promptForValue = Effect.fnUntraced(function* (input: Input, { readLine }: Prompter) {
   const hidden = input.type === "promptString" && input.password === true
-  const answer = yield* promptUser(hidden ? "Value [hidden]: " : "Value: ", { hidden, context: inputContext(input) })
-  if (Option.isSome(answer)) return answer.value
+  const answer = yield* readLine({
+    prompt: hidden ? "Value [hidden]: " : "Value: ",
+    hidden,
+    context: inputContext(input)
+  })
+  if (Option.isSome(answer) && answer.value !== "") return answer.value
   return yield* failCommand(`No value for ${input.id}: expected input ${input.id} VALUE`)
 })
 
@@ -87,9 +92,9 @@ export const inputCommands: ReadonlyArray<ReplCommand> = [
     parameters: "ID [VALUE]",
     help: "set the value of an input; without VALUE prompts for it, without echo for a password",
     isPrivate: true,
-    run: Effect.fnUntraced(function* ([id = "", given], promptUser) {
+    run: Effect.fnUntraced(function* ([id = "", given], prompter) {
       const input = yield* requireInput(id)
-      const value = given ?? (yield* promptForValue(input, promptUser))
+      const value = given ?? (yield* promptForValue(input, prompter))
       const accepted = yield* requireSuccess(
         validateInputValue(input, value),
         (reason) => `The value for ${id} is ${reason}`

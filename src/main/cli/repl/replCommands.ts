@@ -1,4 +1,5 @@
 import { Effect, Result } from "effect"
+import type { Prompter } from "../../../adapters/terminal/Dialogue.ts"
 import type { Completions } from "../../../adapters/terminal/LineReader.ts"
 import { formatFields } from "../output/format.ts"
 import { type CommandFailed, failCommand } from "../../CommandFailed.ts"
@@ -7,7 +8,7 @@ import { inputCommands } from "./inputCommands.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { officeCommands } from "./officeCommands.ts"
 import { serverCommands } from "./serverCommands.ts"
-import { arityOf, type PromptUser, type ReplCommand, type ReplServices, usage } from "./ReplCommand.ts"
+import { arityOf, type ReplCommand, type ReplServices, usage } from "./ReplCommand.ts"
 import { promptCommands, toolCommands } from "./toolCommands.ts"
 
 /** A part of a word: in single quotes, in double quotes, escaped, or plain. */
@@ -100,7 +101,7 @@ const findCommand = (words: ReadonlyArray<string>) => {
 
 interface ParsedLine {
   /** Runs the command; succeeds with the text to print. */
-  readonly run: (promptUser: PromptUser) => Effect.Effect<string, CommandFailed, ReplServices>
+  readonly run: (prompter: Prompter) => Effect.Effect<string, CommandFailed, ReplServices>
   readonly endsRepl: boolean
 }
 
@@ -119,7 +120,7 @@ export const parseLine = (line: string): Result.Result<ParsedLine, string> => {
   const [min, max] = arityOf(command)
   return rest.length < min || rest.length > max
     ? Result.fail(`Expected ${usage(command)}`)
-    : Result.succeed({ run: (promptUser) => command.run(rest, promptUser), endsRepl: command.endsRepl === true })
+    : Result.succeed({ run: (prompter) => command.run(rest, prompter), endsRepl: command.endsRepl === true })
 }
 
 /** Returns whether a line may hold a secret; a line that does not parse counts by its first words. */

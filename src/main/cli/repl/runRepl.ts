@@ -1,4 +1,5 @@
 import { Cause, Effect, Exit, Result } from "effect"
+import { type Prompter, prompterOf } from "../../../adapters/terminal/Dialogue.ts"
 import type { LineReader } from "../../../adapters/terminal/LineReader.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { type CommandFailed, failCommand } from "../../CommandFailed.ts"
@@ -7,7 +8,7 @@ import { wrapLines } from "../output/columns.ts"
 import { print, printError } from "../output/print.ts"
 import { errorColumns } from "../output/screen.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
-import type { PromptUser, ReplServices } from "./ReplCommand.ts"
+import type { ReplServices } from "./ReplCommand.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 type Output = Pick<LineReader, "print" | "printError">
@@ -20,7 +21,7 @@ const explainFailure = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string
   return Effect.as(Effect.logError("repl command failed", cause), "Internal error: see the log")
 }
 
-const makeLineRunner = (output: Output, interruption: Effect.Effect<void>, promptUser: PromptUser) => {
+const makeLineRunner = (output: Output, interruption: Effect.Effect<void>, prompter: Prompter) => {
   const count = { all: 0, failed: 0 }
   /** Indents all lines but the first: they may quote foreign text, and look like nothing else then. */
   const printError = (message: string) => output.printError(wrapLines(message.replaceAll("\n", "\n  "), errorColumns()))
@@ -36,7 +37,7 @@ const makeLineRunner = (output: Output, interruption: Effect.Effect<void>, promp
       return false
     }
     const whenInterrupted = Effect.flatMap(interruption, () => failCommand("interrupted"))
-    const exit = yield* Effect.exit(Effect.raceFirst(parsed.success.run(promptUser), whenInterrupted))
+    const exit = yield* Effect.exit(Effect.raceFirst(parsed.success.run(prompter), whenInterrupted))
     if (Exit.isFailure(exit)) {
       count.failed++
       yield* printError(yield* explainFailure(exit.cause))
@@ -59,7 +60,7 @@ const makeLineRunner = (output: Output, interruption: Effect.Effect<void>, promp
 export const runCommands = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
   yield* awaitServersStarted
   const output = { print, printError }
-  const { finish, run } = makeLineRunner(output, Effect.never, () => Effect.succeedNone)
+  const { finish, run } = makeLineRunner(output, Effect.never, { readLine: () => Effect.succeedNone })
   for (const line of lines) if (yield* run(line)) break
   yield* finish
 })
@@ -74,7 +75,7 @@ export const runRepl = Effect.fnUntraced(function* (options: { readonly name: st
   const { awaitInterrupt, isTerminal } = reader
   const context = yield* Effect.context<ReplServices>()
   const { office } = yield* Computer
-  const { finish, run } = makeLineRunner(reader, awaitInterrupt, reader.ask)
+  const { finish, run } = makeLineRunner(reader, awaitInterrupt, prompterOf(reader))
   if (isTerminal) yield* reader.print("Type help for the commands, exit or Ctrl-D to end.")
   else yield* awaitServersStarted
   yield* reader.captureInterrupts(

@@ -319,7 +319,7 @@ describe("repl command", () => {
       assert.include((yield* print(`approve ${id}`)).stderr, "The answer to a question has the content of its form")
       // Without a terminal there is no answer.
       assert.strictEqual((yield* print(`answer ${id}`)).stdout, "ask: declined by terminal\n")
-      assert.include(JSON.stringify(yield* Fiber.join(first)), "decline")
+      assert.include(JSON.stringify(yield* Fiber.join(first)), "cancel")
       const second = yield* request
       yield* TestClock.adjust(0)
       const [next = ""] = (yield* print("approvals")).stdout.split(" ")
