@@ -103,8 +103,8 @@ describe("a2c server", () => {
       const { process, url } = yield* serve({}, "--api-keys", keys)
 
       for (const [variables, message] of [
-        [{}, /requires credentials: .*; give --token-file FILE, or set A2C_TOKEN\n$/],
-        [{ A2C_TOKEN: "wrong-s3cret" }, /API key is not valid/],
+        [{}, /requires credentials: .* \(Server at http:\S+\); give --token-file FILE, or set A2C_TOKEN\n$/],
+        [{ A2C_TOKEN: "wrong-s3cret" }, /API key is not valid \(Server at http:\S+, token from A2C_TOKEN\)\n$/],
         [{ A2C_TOKEN: old.key }, /API key has expired/],
         [{ A2C_TOKEN: desk.key }, /'pc' may not be an Agent/]
       ] as const) {
@@ -131,7 +131,7 @@ describe("a2c server", () => {
       writeKeys(keys, agent.entry)
       yield* process.prints("credentials_revoked", "stderr")
       assert.strictEqual(yield* computer.ended, 1)
-      assert.match(computer.stderr(), /The API key is not valid/)
+      assert.match(computer.stderr(), /The API key is not valid \(Server at http:\S+, token from \S+desk\.key\)/)
       assert.notMatch((yield* members(url, { A2C_TOKEN: agent.key })).stdout, /desk/)
       assert.notMatch(process.stderr(), new RegExp(`s3cret|${[agent, old, desk].map(({ key }) => key).join("|")}`))
     })

@@ -517,7 +517,7 @@ describe("a2c tools", () => {
       const call = yield* a2c("tools", "call", "sad", "--dir", folder)
       assert.deepStrictEqual(yield* ended(call), [2, "", "a2c: out of oil\n"])
       const unknown = yield* a2c("tools", "call", "nope", "--dir", folder)
-      assert.match((yield* ended(unknown))[2], /^a2c: There is no tool 'nope' in .*; there are sad\n$/)
+      assert.match((yield* ended(unknown))[2], /^a2c: No tool 'nope' is in .*; there are sad\n$/)
     })
   )
 })

@@ -56,7 +56,13 @@ export type AgentEvent =
   | { readonly _tag: "Disconnected"; readonly reason: string }
 
 /** Name and office of an Agent. */
-export interface AgentOptions extends Omit<MemberOptions, "role" | "features"> {}
+export interface AgentOptions extends Omit<MemberOptions, "role" | "features"> {
+  /**
+   * Keeps the tools and desktops of all Computers in the view, and the approvals for which calls wait; the default. Otherwise the
+   * Agent reads only the tools for which it is asked to search, and what it has read.
+   */
+  readonly followsComputers?: boolean
+}
 
 /** Buffered events per subscriber; the oldest are dropped first. */
 const eventBacklog = 1024
@@ -126,10 +132,11 @@ const invalidatedPart: { readonly [P in ComputerPart]: ViewPart } = {
 const membersKey = "members"
 const refreshKey = (part: ViewPart, computer: ComputerName): string => `${part} ${computer}`
 
-type ViewParts = Effect.Success<typeof makeViewParts>
+type ViewParts = Effect.Success<ReturnType<typeof makeViewParts>>
 
-const makeViewParts = Effect.gen(function* () {
+const makeViewParts = Effect.fnUntraced(function* (followsComputers: boolean) {
   return {
+    followsComputers,
     view: yield* SubscriptionRef.make(initialView([])),
     refresher: yield* makeRefresher(),
     toolPermits: yield* Semaphore.make(maxRefreshes.tools),
@@ -162,7 +169,9 @@ const makeViewUpdater = (parts: ViewParts, requests: AgentRequests) => {
   const refreshServers = (computer: ComputerName) =>
     Effect.suspend(() => (parts.followsServers ? refreshPart("servers", computer) : Effect.void))
   const refreshComputer = (computer: ComputerName) =>
-    Effect.andThen(refreshPart("tools", computer), refreshPart("desktop", computer))
+    parts.followsComputers
+      ? Effect.andThen(refreshPart("tools", computer), refreshPart("desktop", computer))
+      : Effect.void
   /** Fetches the members after every join: the Server does not announce members that joined earlier. */
   const refreshAll = refresher.refresh(
     membersKey,
@@ -187,7 +196,7 @@ type ViewUpdater = ReturnType<typeof makeViewUpdater>
 /** Makes the handler of the notifications of the office, which `onNotice` receives once the view shows them. */
 const makeMessageHandler = (
   { line }: OfficeMember,
-  { peers, view }: ViewParts,
+  { followsComputers, peers, view }: ViewParts,
   { refreshComputer, refreshPart }: ViewUpdater,
   statuses: CallStatuses,
   publish: (notice: Notification) => Effect.Effect<void>
@@ -196,7 +205,12 @@ const makeMessageHandler = (
     if (notice._tag === "Entered" || notice._tag === "Left") peers.computers.delete(notice.membership.name)
     yield* SubscriptionRef.update(view, (known) => applyNotice(known, notice))
     yield* publish(notice)
-    if (notice._tag === "Updated") yield* refreshPart(invalidatedPart[notice.part], notice.computer)
+    if (notice._tag === "Updated") {
+      const { computers } = yield* SubscriptionRef.get(view)
+      const part = invalidatedPart[notice.part]
+      const isRead = computers.get(notice.computer)?.[part] !== undefined
+      if (followsComputers || isRead) yield* refreshPart(part, notice.computer)
+    }
     if (notice._tag === "Entered" && notice.membership.role === "computer") {
       yield* refreshComputer(notice.membership.name)
     }
@@ -253,15 +267,15 @@ const makeToolSearch = ({ refresher, view }: ViewParts, { refreshPart }: ViewUpd
 const make = Effect.fnUntraced(function* (
   options: AgentOptions
 ): Effect.fn.Return<AgentShape, JoinFailed, Scope.Scope | TransportClient> {
-  const { name, office } = options
+  const { followsComputers = true, name, office } = options
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
-  const parts = yield* makeViewParts
+  const parts = yield* makeViewParts(followsComputers)
   const { peers, refresher, view } = parts
   const openApprovals = yield* makeOpenApprovals((computer) => {
     const features = peers.computers.get(computer)
     return features === undefined || features.includes(approvalsFeature)
   })
-  const statuses = makeCallStatuses(openApprovals.observer)
+  const statuses = makeCallStatuses(followsComputers ? openApprovals.observer : undefined)
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
   const member = yield* joinOffice({ ...options, role: "agent", features: ["call_status"] }, (self) => {

@@ -48,7 +48,7 @@ export interface AgentToolCall extends Omit<CoreToolCall, "onStatus" | "onInput"
 }
 
 /** Options of an Agent and its connection. */
-export interface AgentConnectOptions extends Omit<AgentOptions, "wait">, ConnectionOptions {}
+export interface AgentConnectOptions extends Omit<AgentOptions, "wait" | "followsComputers">, ConnectionOptions {}
 
 /** Options of an Agent on Node. */
 export interface NodeAgentConnectOptions extends AgentConnectOptions, DocumentAccess {}

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { request as httpRequest } from "node:http"
 import { delimiter, join } from "node:path"
-import { describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type {
@@ -384,6 +384,19 @@ describe("a flag of a2c tools list", () => {
 })
 describe("a flag of a2c tools serve", () => {
   testFlags(serveRows)
+})
+describe("a2c tools new", () => {
+  it.live("writes a pack that loads below a package of CommonJS modules", () =>
+    Effect.gen(function* () {
+      const project = join(folder, "commonjs")
+      mkdirSync(project)
+      writeFileSync(join(project, "package.json"), '{ "type": "commonjs" }')
+      const dir = join(project, "packs")
+      yield* a2cInProcess("tools", "new", "count", "--dir", dir)
+      const { stdout } = yield* a2cInProcess("tools", "call", "count", "--dir", dir, "text=hello there")
+      assert.strictEqual(stdout, "11 characters, 2 words\n")
+    })
+  )
 })
 describe("a flag of a2c tools new", () => {
   testFlags(newRows)

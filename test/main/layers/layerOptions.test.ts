@@ -18,7 +18,10 @@ type Others<Options, Covered> = Omit<Options, keyof Covered>
 
 /** The compiler asks for a row for each further option. */
 const serverRows: OptionRows<Others<ServerLayerOptions, ServerOptions>> = {}
-const agentRows: OptionRows<Others<Parameters<typeof agentLayer>[0], NodeAgentConnectOptions>> = {}
+/** What an Agent reads of Computers has the tests of its commands. */
+const agentRows: OptionRows<
+  Omit<Others<Parameters<typeof agentLayer>[0], NodeAgentConnectOptions>, "followsComputers">
+> = {}
 
 const running = <A>(options: Partial<LayerOptions>, use: (computer: Computer["Service"]) => Effect.Effect<A>) =>
   Effect.runPromise(

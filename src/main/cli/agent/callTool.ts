@@ -10,6 +10,8 @@ import {
 } from "../../../application/agent/OfficeView.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import { errorCodeOf } from "../../../domain/tools/errorResults.ts"
 import type { InputRequest } from "../../../domain/model/InputRequest.ts"
 import { describeParameters, exampleArguments } from "../../../domain/schemas/describeSchema.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
@@ -20,6 +22,7 @@ import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { readArguments, toCallParams } from "../arguments/argumentSource.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
+import { failUnknownTool } from "../unknownTool.ts"
 import { defaultServerUrl } from "../flags/sharedFlags.ts"
 import { makeCallProgress } from "../output/callProgress.ts"
 import { wrapLines, wrapWords } from "../output/columns.ts"
@@ -58,15 +61,19 @@ const findTool = Effect.fnUntraced(function* (search: ToolSearch) {
   if (computer !== undefined && !known.includes(computer)) {
     return yield* failCommand(`No Computer '${computer}' is in this office${didYouMean(computer, known)}`)
   }
-  const names = tools.map(({ tool }) => tool.name)
-  const hint = formatUnknownTools(unknownToolsIn(view))
-  const missing =
-    computer === undefined
-      ? `No Computer of this office has a tool ${JSON.stringify(name)}`
-      : `The Computer '${computer}' has no tool '${name}'`
-  // A similar name is the likelier reason.
-  return yield* failCommand(`${missing}${didYouMean(name, names) || hint}`)
+  const office = known.length === 0 ? "in this office, which has no Computer" : "in this office"
+  const unknown = unknownToolsIn(view)
+  const check = unknown.failing.length === 0 ? "" : "; 'a2c computer check FILE' at its Computer may tell more"
+  return yield* failUnknownTool(
+    name,
+    computer === undefined ? office : `at Computer '${computer}'`,
+    tools.map(({ tool }) => tool.name),
+    formatUnknownTools(unknown) && formatUnknownTools(unknown) + check
+  )
 })
+
+/** A search for what is known by now. */
+const noWait = { timeout: Duration.seconds(10), awaitsServers: false }
 
 /** Columns below which a table would cut most of its cells. */
 const minTableColumns = 60
@@ -109,7 +116,7 @@ const formatTool = (
 /** Prints one tool: name, Computer, description, parameters and an example call. */
 export const showTool = Effect.fnUntraced(function* (options: OptionsOf<"tool">) {
   const { computer, timeout, tool } = options
-  const found = yield* findTool({ tool, computer, timeout: Duration.seconds(timeout), awaitsServers: false })
+  const found = yield* findTool({ ...noWait, tool, computer, timeout: Duration.seconds(timeout) })
   yield* printResult(options, { computer: found.computer, ...found.tool }, formatTool(found, options))
 }, runAsAgent)
 
@@ -162,17 +169,18 @@ const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedIdentity)
 })
 
 /**
- * The arguments of a call. Those by key need the schema of the tool: they are converted by it, and checked like its Computer
- * does. All others are sent without a further request.
+ * The Computer of a call and its arguments. Those by key need the schema of the tool: they are converted by it, and checked like
+ * its Computer does. A call with other arguments to a named Computer is sent without a further request.
  */
 const prepareCall = Effect.fnUntraced(function* (
   arguments_: Effect.Success<ReturnType<typeof readArguments>>,
   { computer: wanted, timeout: seconds, tool: name }: OptionsOf<"start">,
   onStatus: (status: CallStatus) => Effect.Effect<void>
 ) {
-  if (arguments_._tag === "Whole") return { computer: wanted, params: arguments_.params }
+  if (arguments_._tag === "Whole" && wanted !== undefined) return { computer: wanted, params: arguments_.params }
   const search = { tool: name, computer: wanted, timeout: Duration.seconds(seconds), awaitsServers: true }
   const { computer, tool } = yield* findTool({ ...search, onStatus })
+  if (arguments_._tag === "Whole") return { computer, params: arguments_.params }
   const params = yield* toCallParams(arguments_, { schema: tool.paramsSchema, subject: `The tool '${name}'` })
   const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
   const errors = yield* check(tool.paramsSchema, params)
@@ -191,6 +199,8 @@ export const callTool = Effect.fnUntraced(function* (options: OptionsOf<"call">)
     const onInput = yield* makeOnInput("not answered: the call is cancelled")
     const answers = onInput && { onInput: (request: InputRequest) => onInput(request, { tool }) }
     const result = yield* agent.callTool({ ...target, ...answers, tool, timeout, onStatus })
+    // Says what the Computer has in the place of the tool.
+    if (errorCodeOf(result) === errorCodes.toolNotFound) yield* findTool({ ...target, tool, ...noWait })
     const printed = yield* Effect.exit(printToolResult(result, result, options))
     if (hasApp(yield* agent.view, tool, target.computer)) {
       const { origin } = yield* serverPageUrl(options.server, "/office/")

@@ -3,10 +3,15 @@ import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
 import { watchAgent } from "../../../application/agent/AgentWatch.ts"
 import { makeOfficeMcpSession } from "../../../application/bridge/OfficeMcpSession.ts"
-import { untilMembershipEnds } from "../../CommandFailed.ts"
+import { ownCodes } from "../../A2cError.ts"
+import { CommandFailed, untilMembershipEnds } from "../../CommandFailed.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"
 import { runAsSharingAgent } from "./queries.ts"
 import type { OptionsOf } from "./flags.ts"
+
+/** Each host starts a process over stdio, but an office has one Agent. */
+const forSeveralHosts =
+  "\nSeveral MCP hosts share an Agent over HTTP: run 'a2c agent mcp --http 7080' once, and give them its URL."
 
 /** Publishes the office as one MCP server, until the host closes stdio or the membership ends for good. */
 export const publishOffice = Effect.fnUntraced(
@@ -29,5 +34,10 @@ export const publishOffice = Effect.fnUntraced(
     return yield* ended
   },
   // A host that starts this process over stdio shows a failure; over HTTP no host would restart it.
-  (action, options) => runAsSharingAgent(action, options, options.http !== undefined)
+  (action, options) =>
+    Effect.mapError(runAsSharingAgent(action, options, options.http !== undefined), (error) =>
+      error instanceof CommandFailed && error.code === ownCodes.JoinRejected
+        ? new CommandFailed({ ...error, message: error.message + forSeveralHosts })
+        : error
+    )
 )

@@ -1,5 +1,5 @@
 import { Context, Duration, Effect, Fiber, Layer, type Scope } from "effect"
-import { Agent, type AgentShape } from "../../../application/agent/Agent.ts"
+import { Agent, type AgentOptions, type AgentShape } from "../../../application/agent/Agent.ts"
 import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
 import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -29,34 +29,49 @@ const explainAgentError = (error: CommandError): CommandFailed => {
 
 const runWithAgent = <E extends CommandError, E2, R>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
+  options: flags.AgentSharedOptions,
   layer: Layer.Layer<Agent, E2, R>
 ) =>
-  Effect.mapError(action, explainAgentError).pipe(Effect.provide(layer), explainJoinRejection("agent"), Effect.scoped)
+  Effect.mapError(action, explainAgentError).pipe(
+    Effect.provide(layer),
+    explainJoinRejection("agent", options),
+    Effect.scoped
+  )
 
 const joiningLayer = (
   { name, office, server, tlsCa, tokenFile, ...terms }: flags.AgentSharedOptions,
-  retryInitialConnect: boolean
+  options: Pick<AgentOptions, "retryInitialConnect" | "followsComputers">
 ) =>
   Layer.unwrap(
     Effect.map(memberConnection({ tlsCa, tokenFile }), (connection) =>
-      agentLayer({ url: server, office, name, retryInitialConnect, ...joinOptions(terms), ...connection })
+      agentLayer({ url: server, office, name, ...options, ...joinOptions(terms), ...connection })
     )
   )
 
 /** Whether commands join an office when they have no connection of another command. */
 export const MayJoin = Context.Reference("a2c-smcp/main/cli/agent/MayJoin", { defaultValue: () => true })
 
-/** Acts through the connection of another command with the same identity; without one it joins, acts and leaves. */
+/**
+ * Acts through the connection of another command with the same identity; without one it joins, acts and leaves. By default it reads
+ * from Computers only what the action asks for.
+ */
 export const runAsAgent = <E extends CommandError>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
-  options: flags.AgentSharedOptions
+  options: flags.AgentSharedOptions,
+  followsComputers = false
 ) => {
   const joining = Layer.unwrap(
     Effect.flatMap(MayJoin, (mayJoin) =>
-      mayJoin ? Effect.succeed(joiningLayer(options, false)) : failCommand("No other command shares the office")
+      mayJoin
+        ? Effect.succeed(joiningLayer(options, { followsComputers }))
+        : failCommand("No other command shares the office")
     )
   )
-  return runWithAgent(action, options.takeOver ? joining : sharedAgentLayer(options, joining))
+  return runWithAgent(
+    action,
+    options,
+    options.takeOver ? joining : sharedAgentLayer(options, followsComputers, joining)
+  )
 }
 
 /**
@@ -71,7 +86,7 @@ export const runAsSharingAgent = <E extends CommandError>(
 ) => {
   // In the background: the action must not miss events that follow the join.
   const sharing = Effect.forkScoped(Effect.updateService(shareWithCommands(options), Agent, toShared))
-  return runWithAgent(Effect.andThen(sharing, action), joiningLayer(options, retryInitialConnect))
+  return runWithAgent(Effect.andThen(sharing, action), options, joiningLayer(options, { retryInitialConnect }))
 }
 
 /** The Computers of the office, or the requested one. */

@@ -199,15 +199,20 @@ const memberRow = ({ computers }: OfficeView, { name, role }: OfficeView["member
 }
 
 /** Shows the members of the office and their tools until the membership ends. */
-export const watchMembers = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {
-  const { changes, status } = yield* Agent
-  if (yield* HasOwnConnection) yield* Effect.forkScoped(shareWithCommands(options))
-  const texts = Stream.map(Stream.zipLatest(changes, status), ([view, current]) => () => {
-    const rows = view.members.map((member) => memberRow(view, member))
-    const table = formatColumns(rows, "no members")
-    if (current._tag !== "Disconnected") return table
-    return `${table}\n${formatColumns([[{ text: `connection lost: ${current.reason}`, colour: "red" }]])}`
-  })
-  const showing = options.json ? Stream.runForEach(changes, ({ members }) => printJson(members, true)) : showLive(texts)
-  yield* Effect.raceFirst(showing, untilMembershipEnds(status))
-}, runAsAgent)
+export const watchMembers = Effect.fnUntraced(
+  function* (options: flags.AgentSharedOptions) {
+    const { changes, status } = yield* Agent
+    if (yield* HasOwnConnection) yield* Effect.forkScoped(shareWithCommands(options))
+    const texts = Stream.map(Stream.zipLatest(changes, status), ([view, current]) => () => {
+      const rows = view.members.map((member) => memberRow(view, member))
+      const table = formatColumns(rows, "no members")
+      if (current._tag !== "Disconnected") return table
+      return `${table}\n${formatColumns([[{ text: `connection lost: ${current.reason}`, colour: "red" }]])}`
+    })
+    const showing = options.json
+      ? Stream.runForEach(changes, ({ members }) => printJson(members, true))
+      : showLive(texts)
+    yield* Effect.raceFirst(showing, untilMembershipEnds(status))
+  },
+  (watching, options) => runAsAgent(watching, options, true)
+)

@@ -15,7 +15,7 @@ import { isOffered } from "../../../application/computer/servers/ServersSnapshot
 import { readArguments, toCallParams } from "../arguments/argumentSource.ts"
 import { formatExplanation } from "../output/format.ts"
 import { print, printJson } from "../output/print.ts"
-import { formatSome } from "../../../domain/errorMessage.ts"
+import { failUnknownTool } from "../unknownTool.ts"
 
 /** Joins the office, prints that to stdout, and stays until the membership ends. */
 const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, office: string) => {
@@ -29,10 +29,10 @@ const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, offic
 }
 
 /** Joins beside the running shell: commands need not wait for the Server. */
-const joinInBackground = Effect.fnUntraced(function* (office: string) {
+const joinInBackground = Effect.fnUntraced(function* (office: string, options: ComputerCommandOptions) {
   const { join } = yield* Computer
   const joining = join({ office, retryInitialConnect: true })
-  yield* Effect.catch(explainJoinRejection("computer")(joining), ({ message }) =>
+  yield* Effect.catch(explainJoinRejection("computer", options)(joining), ({ message }) =>
     Effect.logError("joining the office failed", { office, reason: message })
   )
 })
@@ -41,7 +41,7 @@ const runInteractive = Effect.fnUntraced(function* (options: ComputerCommandOpti
   const { name, office } = options
   const { reader, ...terminal } = yield* makeReplTerminalIO
   const repl = runRepl({ name, reader })
-  const use = office === undefined ? repl : Effect.andThen(Effect.forkScoped(joinInBackground(office)), repl)
+  const use = office === undefined ? repl : Effect.andThen(Effect.forkScoped(joinInBackground(office, options)), repl)
   yield* withComputer(options, terminal, {}, use)
 })
 
@@ -79,9 +79,9 @@ export const runExplain = Effect.fnUntraced(function* (options: ExplainCommandOp
     if (explanation !== undefined) return explanation
     const names = [...(yield* catalogue).entries.keys()]
     const missing = [...(yield* servers)].filter(([, state]) => !isOffered(state))
-    const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
-    const reasons = missing.map(([name, { _tag }]) => `\nThe MCP server ${name} is not ready: ${_tag}`)
-    return yield* failCommand(`No tool '${tool}' is here${others}${reasons.join("")}`)
+    const waiting = missing.map(([name, { _tag }]) => `; the MCP server ${name} is not ready: ${_tag}`)
+    const reasons = [...waiting, `; 'a2c computer check ${configFiles.join(" ")}' may tell more`]
+    return yield* failUnknownTool(tool, "at this Computer", names, missing.length === 0 ? "" : reasons.join(""))
   })
   const terminal = yield* makeTerminalIO
   const explanation = yield* withComputer({ ...options, watch: false }, terminal, {}, explain)

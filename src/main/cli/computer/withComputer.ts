@@ -162,7 +162,7 @@ export const withComputer = <A, E, R>(
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
     return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(
       Effect.provide(computer),
-      explainJoinRejection("computer"),
+      explainJoinRejection("computer", options),
       Effect.provideService(Inputs, inputs)
     )
   }).pipe(Effect.provide(log))

@@ -2,7 +2,9 @@ import { Clock, Effect } from "effect"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { JoinRejected } from "../../../application/member/OfficeMember.ts"
 import type { Role } from "../../../domain/model/Membership.ts"
-import { CommandFailed } from "../../CommandFailed.ts"
+import { AdmissionRejected } from "../../../application/ports/Transport.ts"
+import { ownCodes } from "../../A2cError.ts"
+import { CommandFailed, toCommandFailed } from "../../CommandFailed.ts"
 
 const units = [
   ["day", 86_400],
@@ -15,6 +17,12 @@ const units = [
 const formatElapsed = (seconds: number): string => {
   const [unit, size] = units.find(([, length]) => seconds >= length) ?? ["second", 1]
   return formatQuantity(Math.floor(seconds / size), unit)
+}
+
+/** The flags of a member's connection. */
+interface ConnectionOptions {
+  readonly server?: string | undefined
+  readonly tokenFile?: string | undefined
 }
 
 const remedies: { readonly [R in Role]: string } = {
@@ -36,13 +44,26 @@ const describeConflict = ({ current: { joinedAt, name } = {}, office }: JoinReje
     : `Office '${office}' has a Computer of this name already: ${member}${time}.`
 }
 
-/** Explains a join that another member's place prevents: the office, the member, and what to do. */
+/** The Server of a rejected connection, and where its token came from. */
+const describeConnection = ({ server = "", tokenFile }: ConnectionOptions, hasToken: boolean): string =>
+  ` (Server at ${server}${hasToken ? `, token from ${tokenFile ?? "A2C_TOKEN"}` : ""})`
+
+/** Explains a join that another member's place or the credentials prevent: the office, the member or the Server, and what to do. */
 export const explainJoinRejection =
-  (role: Role) =>
+  (role: Role, options: ConnectionOptions) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | CommandFailed, R> =>
     Effect.catch(effect, (error): Effect.Effect<never, E | CommandFailed> => {
+      if (error instanceof AdmissionRejected && error.reason !== undefined) {
+        const connection = describeConnection(options, error.reason !== "missing_credentials")
+        return Effect.fail(toCommandFailed({ ...error, message: error.message + connection }))
+      }
       if (!(error instanceof JoinRejected) || error.current === undefined) return Effect.fail(error)
       return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        Effect.fail(new CommandFailed({ message: `${describeConflict(error, role, now)}\n${remedies[role]}` }))
+        Effect.fail(
+          new CommandFailed({
+            message: `${describeConflict(error, role, now)}\n${remedies[role]}`,
+            code: ownCodes.JoinRejected
+          })
+        )
       )
     })

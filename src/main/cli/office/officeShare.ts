@@ -73,7 +73,11 @@ export const HasOwnConnection = Context.Reference("a2c-smcp/main/cli/office/HasO
 })
 
 /** The Agent of a process of this user with the same identity, or else that of `layer`. */
-export const sharedAgentLayer = <E, R>(identity: SharedIdentity, layer: Layer.Layer<Agent, E, R>) =>
+export const sharedAgentLayer = <E, R>(
+  identity: SharedIdentity,
+  followsComputers: boolean,
+  layer: Layer.Layer<Agent, E, R>
+) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const paths = yield* socketPaths(identity)
@@ -81,8 +85,8 @@ export const sharedAgentLayer = <E, R>(identity: SharedIdentity, layer: Layer.La
       return safe.reduceRight(
         (otherwise, path) => {
           const { name, office, protocol } = identity
-          const shared = Agent.layer({ name, office, protocol }).pipe(Layer.provide(SocketIoClient.layerOnSocket(path)))
-          return Layer.catch(shared, () => otherwise)
+          const shared = Agent.layer({ name, office, protocol, followsComputers })
+          return Layer.catch(Layer.provide(shared, SocketIoClient.layerOnSocket(path)), () => otherwise)
         },
         Layer.merge(layer, Layer.succeed(HasOwnConnection, true))
       )

@@ -40,10 +40,13 @@ export const formatProgressLine = (step: Progress | undefined, elapsed: number, 
 const describeStatus = (status: Exclude<CallStatus, { readonly _tag: "Progressing" }>): string => {
   switch (status._tag) {
     case "WaitingForConsent": {
-      if (status.approval === undefined) return `waiting for consent at ${status.computer}`
-      const awaited = status.approval.isQuestion === true ? "the answer to a question" : "an approval"
-      const time = Duration.format(Duration.seconds(status.approval.waitSeconds))
-      return `waiting for ${awaited} at ${status.computer}, for at most ${time}`
+      if (status.approval === undefined) return `waiting for consent at ${status.computer}, at its terminal`
+      const { id, isQuestion, waitSeconds } = status.approval
+      const [awaited, action] = isQuestion === true ? ["the answer to a question", "answer"] : ["an approval", "allow"]
+      const time = Duration.format(Duration.seconds(waitSeconds))
+      const command = `'a2c agent approvals ${action} ${id.slice(0, 8)}'`
+      const places = `to be given at its terminal, on the office page or by ${command}, as its owner permits`
+      return `waiting for ${awaited} at ${status.computer}, for at most ${time}; ${places}`
     }
     case "Decided":
       return `${formatDecided(status)}, at ${status.computer}`

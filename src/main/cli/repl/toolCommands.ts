@@ -19,6 +19,7 @@ import {
 import { failCommand, toCommandFailed } from "../../CommandFailed.ts"
 import { defaultSubject } from "../flags/sharedFlags.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
+import { failUnknownTool } from "../unknownTool.ts"
 import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 import { requireServer, serverNames } from "./serverCommands.ts"
 import { isOffered } from "../../../application/computer/servers/ServersSnapshot.ts"
@@ -34,11 +35,9 @@ const requireTool = Effect.fnUntraced(function* (name: string) {
   const starting = [...states].filter(([, { _tag }]) => _tag === "Starting").map(([server]) => server)
   const later = starting.length === 0 ? "" : `; still starting: ${starting.join(", ")}`
   const hiddenTool = hidden.find((tool) => tool.name === name || tool.originalName === name)
-  return yield* failCommand(
-    hiddenTool === undefined
-      ? `No tool '${name}' is here${didYouMean(name, [...entries.keys()]) || later}`
-      : `The tool '${name}' of ${hiddenTool.server} is hidden: ${hiddenTool.reason}`
-  )
+  return yield* hiddenTool === undefined
+    ? failUnknownTool(name, "at this Computer", [...entries.keys()], later)
+    : failCommand(`The tool '${name}' of ${hiddenTool.server} is hidden: ${hiddenTool.reason}`)
 })
 
 const consentOf = ({ decision, steps }: CallExplanation): string => {
@@ -125,7 +124,7 @@ export const toolCommands: ReadonlyArray<ReplCommand> = [
       const request = { tool: name, params: yield* requireArguments(name, words), subject: defaultSubject }
       const explanation = yield* Computer.use(({ explain }) => explain(request))
       return explanation === undefined
-        ? yield* failCommand(`No tool '${name}' is here`)
+        ? yield* failUnknownTool(name, "at this Computer", [])
         : formatExplanation(explanation)
     }),
     complete: completeArguments

@@ -112,7 +112,12 @@ const filesOf = (name: string, className: string, python: boolean) => {
         [`${name}_tool.py`]: pythonTemplate(name, className),
         [test]: pythonTestTemplate(name)
       }
-    : { [`${name}_tool.ts`]: toolTemplate(name, className), [test]: testTemplate(name, className) }
+    : {
+        [`${name}_tool.ts`]: toolTemplate(name, className),
+        [test]: testTemplate(name, className),
+        // The folder of packs may be in a package of CommonJS modules.
+        "package.json": '{ "type": "module" }\n'
+      }
   return { test, files, runTest: python ? "python3" : "node --test" }
 }
 

@@ -13,7 +13,7 @@ import { printError, printFailure, printJson, printTable, printToolResult } from
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { readArguments, toCallParams } from "../arguments/argumentSource.ts"
-import { formatSome } from "../../../domain/errorMessage.ts"
+import { failUnknownTool } from "../unknownTool.ts"
 
 /** The folder of extensions that the seed searches beside the folder of packs. */
 const extensionsFolder = "AutoUp-MCP-Extension"
@@ -107,8 +107,10 @@ export const callPackTool = Effect.fnUntraced(function* (options: CallToolOption
     const names = items.map(({ name }) => stringOrEmpty(name))
     const found = items.find(({ name }) => name === tool)
     if (found === undefined) {
-      const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
-      return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\n"))
+      return yield* Effect.mapError(
+        failUnknownTool(tool, `in ${dir}`, names),
+        (failure) => new CommandFailed({ ...failure, message: [failure.message, ...problems].join("\n") })
+      )
     }
     const params = yield* toCallParams(given, { schema: asObject(found["inputSchema"]), subject: `The tool '${tool}'` })
     const { onProgress } = yield* makeCallProgress

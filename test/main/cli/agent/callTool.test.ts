@@ -50,12 +50,23 @@ describe("a2c agent", () => {
       assert.match(yield* reasonOf("get-sum", "a=1"), /must have required property 'b'/)
       assert.strictEqual(
         yield* reasonOf("get-sun", "a=1"),
-        `No Computer of this office has a tool "get-sun": did you mean 'get-sum'?`
+        "No tool 'get-sun' is in this office: did you mean 'get-sum'?"
       )
       assert.strictEqual(
         yield* reasonOf("get-sun", "a=1", "--computer", "desk"),
-        "The Computer 'desk' has no tool 'get-sun': did you mean 'get-sum'?"
+        "No tool 'get-sun' is at Computer 'desk': did you mean 'get-sum'?"
       )
+      for (const words of [
+        ["--args", "{}"],
+        ["a=1"],
+        ["--args", "{}", "--computer", "desk"],
+        ["a=1", "--computer", "desk"]
+      ]) {
+        const { failure } = yield* agent("call", "get-sun", ...words)
+        assert.match(messageOf(failure), /^No tool 'get-sun' is (in|at) .*: did you mean 'get-sum'\?$/)
+        assert.deepInclude(failure, { code: "unknown_tool" })
+        assert.notProperty(failure, "exitCode")
+      }
 
       const shown = yield* agent("tool", "get-sum")
       assert.match(shown.stdout, /^name +get-sum\ncomputer +desk\n/)
@@ -66,6 +77,22 @@ describe("a2c agent", () => {
       )
       const json = yield* agent("--json", "tool", "get-sum")
       assert.deepInclude(JSON.parse(json.stdout), { computer: "desk", name: "get-sum" })
+    })
+  )
+
+  it.live("reads nothing of the Computers that a call does not need", () =>
+    Effect.gen(function* () {
+      const { run, url } = yield* office
+      const asked: Array<string> = []
+      yield* joinSilently(url, "other", (event, reqId, reply) => {
+        if (event.startsWith("client:")) asked.push(event)
+        reply?.({ tools: [], req_id: reqId })
+      })
+      yield* run("members")
+      yield* run("call", "get-sum", "a=40", "b=2", "--computer", "desk")
+      assert.deepStrictEqual(asked, [])
+      yield* run("call", "get-sum", "a=40", "b=2")
+      assert.deepStrictEqual(asked, ["client:get_tools"])
     })
   )
 

@@ -63,7 +63,7 @@ describe("a2c computer explain", () => {
     Effect.gen(function* () {
       const { failure } = yield* explain("--tool", "ecko")
       assert.instanceOf(failure, CommandFailed)
-      assert.match(failure.message, /^No tool 'ecko' is here; there are .*echo/)
+      assert.match(failure.message, /^No tool 'ecko' is at this Computer: did you mean 'echo'\?$/)
     })
   )
 })

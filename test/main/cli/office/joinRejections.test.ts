@@ -30,6 +30,15 @@ describe("a taken place", () => {
     })
   )
 
+  it.live("is reported to an MCP host with the way for several hosts", () =>
+    Effect.gen(function* () {
+      const { agent } = yield* occupied
+      const { failure } = yield* agent("mcp")
+      assert.match(messageOf(failure), /\nSeveral MCP hosts .* run 'a2c agent mcp --http 7080' once/)
+      assert.deepInclude(failure, { code: "join_rejected" })
+    })
+  )
+
   it.live("is replaced by --take-over of the same identity only, and ends the other Agent", () =>
     Effect.gen(function* () {
       const { agent, holder } = yield* occupied

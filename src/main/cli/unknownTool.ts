@@ -1,0 +1,17 @@
+import { Effect } from "effect"
+import { formatSome } from "../../domain/errorMessage.ts"
+import { ownCodes } from "../A2cError.ts"
+import { CommandFailed } from "../CommandFailed.ts"
+import { didYouMean } from "../config/didYouMean.ts"
+
+/** Fails for a name that no tool at a place has: with a similar name, else the reason why one may be missing, else the names. */
+export const failUnknownTool = (
+  tool: string,
+  place: string,
+  names: ReadonlyArray<string>,
+  reason = ""
+): Effect.Effect<never, CommandFailed> => {
+  const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
+  const message = `No tool '${tool}' is ${place}${didYouMean(tool, names) || reason || others}`
+  return Effect.fail(new CommandFailed({ message, code: ownCodes.UnknownTool }))
+}
