@@ -252,13 +252,13 @@ describe("gateway that cannot start", () => {
       "a token file with ambiguous tokens",
       '{"lamp": "s3cret", "door": "s3cret"}',
       ["--tcp", "0", "--tokens", "FILE"],
-      "The tokens in FILE cannot be used: two devices have the same token"
+      "FILE:1:1: error: two devices have the same token"
     ],
     [
       "an invalid token file without quoting it",
       "lamp: s3cret",
       ["--tcp", "0", "--tokens", "FILE"],
-      "The tokens in FILE are not JSON"
+      "FILE:1:1: error: invalid JSON"
     ],
     [
       "two uses of stdout",

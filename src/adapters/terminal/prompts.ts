@@ -9,7 +9,6 @@ import { type Context, fieldsWithChoices, findChoice, maxAttempts, maxTextLines 
 
 const maxArgumentLines = 40
 
-type StringInput = Extract<Input, { readonly type: "promptString" }>
 type PickInput = Extract<Input, { readonly type: "pickString" }>
 
 const choicesOf = ({ options }: PickInput) => ({
@@ -24,7 +23,7 @@ const nonEmpty = Option.filter((text: string) => text !== "")
 const remainingRows = (rows: number, lines: number): number => Math.max(1, rows - lines - 4)
 
 /** Shows what an input is for. Its texts may come from the author of a project. */
-export const inputContext =
+const inputContext =
   (input: Input): Context =>
   ({ columns, rows }) => {
     const preset = input.type === "promptString" && input.password === true ? undefined : defaultInputValue(input)
@@ -38,32 +37,27 @@ export const inputContext =
     return ["An MCP server needs a value:", ...fieldsWithChoices(about, choices, { columns, kind: "options", max })]
   }
 
-const promptForString = (input: StringInput, { readLine }: Prompter) => {
-  const hidden = input.password === true
+/** Asks for the value of an input: none for an empty line, and after several texts that are not among its options. */
+export const promptForInput = Effect.fnUntraced(function* (input: Input, { readLine }: Prompter) {
+  const isPick = input.type === "pickString"
+  const hidden = input.type === "promptString" && input.password === true
   const hint = hidden ? ` [hidden${input.default === undefined ? "" : ", has a default"}]` : ""
-  return Effect.map(readLine({ context: inputContext(input), prompt: `Value${hint}: `, hidden }), nonEmpty)
-}
-
-const promptForPick = Effect.fnUntraced(function* (input: PickInput, { readLine }: Prompter) {
-  const choices = choicesOf(input)
-  let prompt = "Number or text: "
+  let prompt = isPick ? "Number or text: " : `Value${hint}: `
   for (let left = maxAttempts; left > 0; left--) {
-    const entered = nonEmpty(yield* readLine({ context: inputContext(input), prompt }))
-    if (Option.isNone(entered)) return Option.none<string>()
-    const index = findChoice(entered.value, choices)
-    if (index !== undefined) return Option.fromUndefinedOr(choices.texts[index])
+    const entered = nonEmpty(yield* readLine({ context: inputContext(input), prompt, hidden }))
+    if (!isPick || Option.isNone(entered)) return entered
+    const index = findChoice(entered.value, choicesOf(input))
+    if (index !== undefined) return Option.fromUndefinedOr(choicesOf(input).texts[index])
     prompt = `Not one of the ${input.options.length} options. Number or text: `
   }
   return Option.none<string>()
 })
 
-/** Asks for the values of inputs. An empty line and a closed terminal give no value. */
+/** Asks for the values of inputs. A closed terminal gives no value. */
 export const makeInputPrompt =
   ({ interact }: Dialogue): NonNullable<InputSources["prompt"]> =>
   (input) =>
-    interact((prompter) =>
-      input.type === "promptString" ? promptForString(input, prompter) : promptForPick(input, prompter)
-    )
+    interact((prompter) => promptForInput(input, prompter))
 
 const changeFields = (change: Approval["change"]): ReadonlyArray<Field> =>
   (change?.differences ?? []).flatMap(({ after, before, part }) => [

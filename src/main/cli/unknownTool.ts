@@ -4,7 +4,7 @@ import { ownCodes } from "../A2cError.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { didYouMean } from "../config/didYouMean.ts"
 
-/** Fails for a name that no tool at a place has: with a similar name, else the reason why one may be missing, else the names. */
+/** Fails for a name that no tool at a place has: with a similar name, else with the names and the reason why one may be missing. */
 export const failUnknownTool = (
   tool: string,
   place: string,
@@ -12,6 +12,6 @@ export const failUnknownTool = (
   reason = ""
 ): Effect.Effect<never, CommandFailed> => {
   const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
-  const message = `No tool '${tool}' is ${place}${didYouMean(tool, names) || reason || others}`
+  const message = `No tool '${tool}' is ${place}${didYouMean(tool, names) || others + reason}`
   return Effect.fail(new CommandFailed({ message, code: ownCodes.UnknownTool }))
 }

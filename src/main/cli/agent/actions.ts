@@ -3,7 +3,7 @@ import { basename } from "node:path"
 import { Effect } from "effect"
 import { Agent } from "../../../application/agent/Agent.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
-import { errorMessage } from "../../../domain/errorMessage.ts"
+import { errorMessage, formatSome } from "../../../domain/errorMessage.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
@@ -125,32 +125,28 @@ export const listSkills = Effect.fnUntraced(function* (options: flags.QueryOptio
   )
 }, runAsAgent)
 
-/** Finds the only offer of a name. The messages of failures state the place. */
-const findOnly = Effect.fnUntraced(function* <A>(
-  offers: ReadonlyArray<A>,
+/** Finds the only skill or prompt of a name that a Computer offers. */
+const findOnly = Effect.fnUntraced(function* <A extends { readonly computer: string; readonly server?: string }>(
+  noun: string,
   wanted: string,
-  nameOf: (offer: A) => string,
-  { missing, several }: { readonly missing: string; readonly several: (found: ReadonlyArray<A>) => string }
+  offers: ReadonlyArray<A>,
+  nameOf: (offer: A) => string
 ) {
-  const found = offers.filter((offer) => nameOf(offer) === wanted)
-  const [only] = found
-  if (only === undefined) return yield* failCommand(`${missing} '${wanted}'${didYouMean(wanted, offers.map(nameOf))}`)
-  return found.length === 1 ? only : yield* failCommand(several(found))
-})
-
-const findSkill = Effect.fnUntraced(function* (options: flags.OptionsOf<"skill">) {
-  const { skill } = options
-  const skills = (yield* queryComputers(options, skillsOf)).flat()
-  return yield* findOnly(skills, skill, ({ name }) => name, {
-    missing: "No Computer of this office has a skill",
-    several: (found) =>
-      `Several Computers have a skill '${skill}': choose one by --computer ${found.map(({ computer }) => computer).join("|")}`
-  })
+  const [found, ...others] = offers.filter((offer) => nameOf(offer) === wanted)
+  if (found === undefined) {
+    return yield* failCommand(`No ${noun} '${wanted}' is in this office${didYouMean(wanted, offers.map(nameOf))}`)
+  }
+  if (others.length === 0) return found
+  const places = [found, ...others].map(({ computer, server }) => (server ? `${server} of ${computer}` : computer))
+  return yield* failCommand(
+    `Several ${noun}s '${wanted}' are in this office: choose one by --computer; there are those of ${formatSome(places)}`
+  )
 })
 
 export const readSkill = Effect.fnUntraced(function* (options: flags.OptionsOf<"skill">) {
-  const { output, path } = options
-  const { computer, name } = yield* findSkill(options)
+  const { output, path, skill } = options
+  const skills = (yield* queryComputers(options, skillsOf)).flat()
+  const { computer, name } = yield* findOnly("skill", skill, skills, (one) => one.name)
   const agent = yield* Agent
   const { bytes, text, ...file } = yield* agent.readSkill(computer, name, path)
   if (output !== undefined) {
@@ -198,20 +194,12 @@ export const listPrompts = Effect.fnUntraced(function* (options: flags.QueryOpti
   )
 }, runAsAgent)
 
-const findPrompt = Effect.fnUntraced(function* (options: flags.OptionsOf<"prompt">) {
-  const prompts = (yield* queryComputers(options, promptsOf)).flat()
-  return yield* findOnly(prompts, options.prompt, ({ prompt }) => stringOrEmpty(prompt["name"]), {
-    missing: "No MCP server of this office has a prompt",
-    several: (found) => {
-      const owners = found.map(({ computer, server }) => `${server} of ${computer}`).join(", ")
-      return `Several MCP servers have a prompt '${options.prompt}': ${owners}; choose one by --computer`
-    }
-  })
-})
-
 export const getPrompt = Effect.fnUntraced(function* (options: flags.OptionsOf<"prompt">) {
   const args = yield* readTexts(options.words)
-  const { computer, prompt, server } = yield* findPrompt(options)
+  const prompts = (yield* queryComputers(options, promptsOf)).flat()
+  const { computer, prompt, server } = yield* findOnly("prompt", options.prompt, prompts, (one) =>
+    stringOrEmpty(one.prompt["name"])
+  )
   const params = { name: prompt["name"], arguments: args }
   const agent = yield* Agent
   const result = yield* agent.mcpRequest(computer, { server, method: "prompts/get", params })

@@ -6,8 +6,7 @@ import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { parseApprovalEnd } from "../arguments/approvalEnd.ts"
 import { readParams } from "../arguments/argumentSource.ts"
 import { failCommand } from "../../CommandFailed.ts"
-import { formatApproval, formatTimeLeft, summarizeApproval } from "../output/approvalText.ts"
-import { truncateLine } from "../output/format.ts"
+import { approvalRow, formatApproval } from "../output/approvalText.ts"
 import { printLine, printResult } from "../output/print.ts"
 import { makeOnInput } from "./callTool.ts"
 import type * as flags from "./flags.ts"
@@ -20,15 +19,6 @@ const openApprovals = (computer: string, { getApprovals }: Agent["Service"]) =>
     (error) => error._tag === "ProtocolError" && error.code === errorCodes.forbidden,
     () => Effect.succeed<ReadonlyArray<ApprovalView>>([])
   )
-
-const rowOf = (approval: ApprovalView): ReadonlyArray<string> => [
-  approval.id.slice(0, 8),
-  approval.computer,
-  approval.tool,
-  formatTimeLeft(approval.expiresIn),
-  summarizeApproval(approval),
-  truncateLine((approval.input?.message ?? approval.arguments).replace(/\s+/g, " "))
-]
 
 const findOpen = Effect.fnUntraced(function* (options: flags.OptionsOf<"approvals">, given: string) {
   const [approval, ...others] = (yield* queryComputers(options, openApprovals))
@@ -75,7 +65,7 @@ export const manageApprovals = Effect.fnUntraced(function* (options: flags.Optio
     return yield* printList(
       options,
       openApprovals,
-      rowOf,
+      (approval) => approvalRow(approval, `at ${approval.computer}`),
       "no call of this Agent waits for an approval that it may decide (a2c computer --approvers agent)"
     )
   }

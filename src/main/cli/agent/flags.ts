@@ -3,7 +3,7 @@ import { lowestMaxResult } from "../../../application/bridge/results/largeResult
 import { defaultOfficeCallSeconds, defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
-import { between, flag, setting } from "../flags/setting.ts"
+import { between, flag, parseByteSize, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
 
@@ -147,9 +147,10 @@ export const commandFlags = {
       default: defaultMaxNameLength,
       check: between(lowestMaxNameLength, 128)
     }),
-    maxResult: setting.bytes(
+    maxResult: setting.parsed(
       "max-result",
       "maximum size of a result; a larger one becomes its beginning, a summary and a link to the whole",
+      [parseByteSize, "a size such as 64KiB, 1MB or 65536"],
       {
         env: "A2C_MCP_MAX_RESULT",
         metavar: "SIZE",

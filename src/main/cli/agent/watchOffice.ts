@@ -1,4 +1,4 @@
-import { Cause, Clock, Duration, Effect, Exit, Queue, Result, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Match, Queue, Result, Stream } from "effect"
 import type { Colour } from "../../../adapters/log/colours.ts"
 import { Agent, type AgentEvent, type AgentShape } from "../../../application/agent/Agent.ts"
 import { type ComputerView, type OfficeView, unknownComputer } from "../../../application/agent/OfficeView.ts"
@@ -24,23 +24,14 @@ interface Change {
   readonly json: object
 }
 
-const describeEvent = (event: AgentEvent): Change => {
-  const change = (colour: Colour, text: string): Change => ({ text, colour, json: event })
-  switch (event._tag) {
-    case "Entered":
-      return change("green", `${event.membership.role} ${event.membership.name} entered`)
-    case "Left":
-      return change("yellow", `${event.membership.role} ${event.membership.name} left`)
-    case "Updated":
-      return change("cyan", `${event.computer}: ${event.part === "toolList" ? "tools" : event.part} changed`)
-    case "Cancelled":
-      return change("yellow", `agent ${event.agent} cancelled ${event.reqId}`)
-    case "Joined":
-      return change("green", "joined the office again")
-    case "Disconnected":
-      return change("red", `connection lost: ${event.reason}`)
-  }
-}
+const describeEvent = Match.typeTags<AgentEvent, readonly [colour: Colour, text: string]>()({
+  Entered: ({ membership: { name, role } }) => ["green", `${role} ${name} entered`],
+  Left: ({ membership: { name, role } }) => ["yellow", `${role} ${name} left`],
+  Updated: ({ computer, part }) => ["cyan", `${computer}: ${part === "toolList" ? "tools" : part} changed`],
+  Cancelled: ({ agent, reqId }) => ["yellow", `agent ${agent} cancelled ${reqId}`],
+  Joined: () => ["green", "joined the office again"],
+  Disconnected: ({ reason }) => ["red", `connection lost: ${reason}`]
+})
 
 const stateColours = { starting: "yellow", restarting: "yellow", failing: "red", ready: "green" } as const
 
@@ -160,12 +151,12 @@ export const watchEvents = Effect.fnUntraced(function* (options: flags.AgentShar
     Effect.flatMap(Clock.currentTimeMillis, (now) => Queue.offer(lines, { at: new Date(now).toISOString(), ...change }))
   const watch = Effect.gen(function* () {
     const agent = yield* Agent
-    const events = Stream.runForEach(agent.events, (event) =>
+    const events = Stream.runForEach(agent.events, (event) => {
       // The changes of the tools follow as changes of the view.
-      !options.json && event._tag === "Updated" && event.part === "toolList"
-        ? Effect.void
-        : report(describeEvent(event))
-    )
+      if (!options.json && event._tag === "Updated" && event.part === "toolList") return Effect.void
+      const [colour, text] = describeEvent(event)
+      return report({ colour, text, json: event })
+    })
     yield* Effect.forkScoped(events, { startImmediately: true })
     yield* Effect.timeoutOption(agent.settled, settleTimeout)
     const view = yield* agent.view

@@ -9,14 +9,12 @@ import {
   mcpTokenFlag,
   parseHostPort,
   policy,
+  sizeFlag,
   watch
 } from "../flags/sharedFlags.ts"
-import { between, flag, setting } from "../flags/setting.ts"
+import { flag, setting } from "../flags/setting.ts"
 
 const deviceToken = setting.secret("token", "token that a device must send", { env: "A2C_DEVICES_TOKEN" })
-
-const limitFlag = (name: string, byDefault: number, max: number, help: string) =>
-  flag.int(name, help, { metavar: "NUMBER", default: byDefault, check: between(1, max) })
 
 const { callTimeout, idleTimeout, maxBufferedBytes, maxCalls, maxDevices, maxPayloadBytes, maxServices } =
   defaultGatewayLimits
@@ -34,14 +32,14 @@ export const gatewayFlags = {
     "send devices the outcome of their registration; they must support that message"
   ),
   limits: {
-    maxDevices: limitFlag("max-devices", maxDevices, 65_535, "maximum number of connections"),
-    maxServices: limitFlag("max-services", maxServices, 10_000, "maximum number of services of a device"),
-    maxCalls: limitFlag("max-calls", maxCalls, 10_000, "maximum number of in-flight calls to a device"),
-    maxPayloadBytes: limitFlag("max-payload", maxPayloadBytes, 64 * 1024 ** 2, "maximum size of a message in bytes"),
-    maxBufferedBytes: limitFlag(
+    maxDevices: sizeFlag("max-devices", 65_535, maxDevices, "maximum number of connections"),
+    maxServices: sizeFlag("max-services", 10_000, maxServices, "maximum number of services of a device"),
+    maxCalls: sizeFlag("max-calls", 10_000, maxCalls, "maximum number of in-flight calls to a device"),
+    maxPayloadBytes: sizeFlag("max-payload", 64 * 1024 ** 2, maxPayloadBytes, "maximum size of a message in bytes"),
+    maxBufferedBytes: sizeFlag(
       "max-buffered",
-      maxBufferedBytes,
       2 ** 40,
+      maxBufferedBytes,
       "maximum bytes that all devices together have not read, or have sent in part; above it, the slowest are disconnected"
     ),
     callTimeout: flag.seconds("timeout", "timeout of a call", { default: callTimeout }),

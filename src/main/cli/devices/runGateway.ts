@@ -1,12 +1,13 @@
-import { Effect, FileSystem, Layer, Redacted, Schema } from "effect"
+import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { authenticateByToken, authenticateByTokens } from "../../../adapters/auth/deviceTokens.ts"
 import { isValidDeviceName } from "../../../application/devices/gateway/DeviceConnection.ts"
 import { DeviceGateway } from "../../../application/devices/gateway/DeviceGateway.ts"
 import { isValidDeviceToken } from "../../../domain/devices/handshake.ts"
-import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { failCommand, requireSuccess } from "../../CommandFailed.ts"
+import { failCommand } from "../../CommandFailed.ts"
+import { readDecodedFile } from "../../config/configFiles.ts"
+import { parseJsonc } from "../../config/jsonc.ts"
 import { gatewayLayer } from "../../layers/gatewayLayer.ts"
 import { printError, printLine } from "../output/print.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"
@@ -27,20 +28,20 @@ const tokensError = (tokens: { readonly [name: string]: string }): string | unde
   return new Set(Object.values(tokens)).size < names.length ? "two devices have the same token" : undefined
 }
 
-/** Reads the file of tokens. No message contains a token. */
+/** Decodes the tokens of a file. No message contains a token. */
+const parseTokens = (value: unknown) =>
+  decodeTokens(value).pipe(
+    Result.mapError((reason) => `must be like {"lamp": "a token"}: ${reason}`),
+    Result.filterOrFail(
+      (tokens) => tokensError(tokens) === undefined,
+      (tokens) => tokensError(tokens) ?? ""
+    ),
+    Result.mapError((issue) => [{ path: [], issue }])
+  )
+
 const readTokensFile = Effect.fnUntraced(function* (file: string) {
-  const { readFileString } = yield* FileSystem.FileSystem
-  const text = yield* Effect.catch(readFileString(file), ({ message, reason }) =>
-    failCommand(`The tokens cannot be read: ${reason._tag === "NotFound" ? `there is no file ${file}` : message}`)
-  )
-  const json = parseJson(text)
-  if (json === undefined) return yield* failCommand(`The tokens in ${file} are not JSON`)
-  const tokens = yield* requireSuccess(
-    decodeTokens(json),
-    (reason) => `${file} must be like {"lamp": "a token"}: ${reason}`
-  )
-  const error = tokensError(tokens)
-  if (error !== undefined) return yield* failCommand(`The tokens in ${file} cannot be used: ${error}`)
+  const reading = readDecodedFile(file, parseJsonc, parseTokens)
+  const tokens = yield* Effect.catch(reading, (errors) => failCommand(errors.join("\n")))
   return new Map(Object.entries(tokens).map(([name, token]) => [name, Redacted.make(token)]))
 })
 

@@ -1,4 +1,4 @@
-import { Config, Duration, Effect, Option, type Redacted, Schema, SchemaGetter, SchemaIssue } from "effect"
+import { Config, Duration, Option, type Redacted, Schema, SchemaGetter } from "effect"
 import { Flag } from "effect/cli"
 import { checkUrl, resolveSecret } from "./secretFlags.ts"
 
@@ -13,28 +13,13 @@ const units: { readonly [unit: string]: number } = {
   gib: 1024 ** 3
 }
 
-const expectedSize = "a size such as 64KiB, 1MB or 65536"
-
 /** Parses a size in bytes: `64KiB`, `1MB`, or bytes without a unit. */
-export const parseByteSize = (text: string): Option.Option<number> => {
+export const parseByteSize = (text: string): number | undefined => {
   const [, digits, unit = ""] = /^(\d{1,12})\s*([a-z]*)$/i.exec(text.trim()) ?? []
   const factor = Object.hasOwn(units, unit.toLowerCase()) ? units[unit.toLowerCase()] : undefined
   const size = digits === undefined || factor === undefined ? Number.NaN : Number(digits) * factor
-  return Number.isSafeInteger(size) ? Option.some(size) : Option.none()
+  return Number.isSafeInteger(size) ? size : undefined
 }
-
-/** {@link parseByteSize} as a schema, for variables. */
-export const ByteSize = Schema.String.pipe(
-  Schema.decodeTo(Schema.Int, {
-    decode: SchemaGetter.transformEffect((text: string, options) =>
-      Option.match(parseByteSize(text), {
-        onNone: () => Effect.fail(new SchemaIssue.InvalidValue({ message: `expected ${expectedSize}` }, text, options)),
-        onSome: Effect.succeed
-      })
-    ),
-    encode: SchemaGetter.String()
-  })
-)
 
 /** The values that a setting accepts, and how an error message states them. */
 type Check<A> = readonly [accepts: (value: A) => boolean, expected: string]
@@ -198,11 +183,6 @@ const kinds = (envOf: EnvOf) => {
     },
     file: (name: string, help: string, row: Omit<Row<string>, "default" | "required"> = {}) =>
       text(name, help, { metavar: "FILE", ...row }),
-    /** A size in bytes, with a unit or without. */
-    bytes: kind(
-      (name) => Flag.filterMap(Flag.String(name), parseByteSize, () => expectedSize),
-      (variable) => Config.schema(ByteSize, variable)
-    ),
     /** A URL without a user and a password, which other processes could read. */
     url: <const R extends Row<string> & { readonly schemes?: ReadonlyArray<string> } = {}>(
       name: string,

@@ -4,7 +4,7 @@ import { Argument, Flag } from "effect/cli"
 import { Identifier } from "../../../domain/model/fields.ts"
 import type { FlagRule } from "./flagRules.ts"
 import { resolveSecretsByKey } from "./secretFlags.ts"
-import { flag, setting } from "./setting.ts"
+import { between, flag, setting } from "./setting.ts"
 import { expectedListedOrigin, parseListedOrigin } from "../../config/webAddress.ts"
 
 /** The address of a listener or a peer. */
@@ -128,6 +128,10 @@ export const argsFlag = flag.text(
   "arguments of the tool: a JSON object, a file that holds it, or - for stdin",
   { metavar: "JSON|@FILE|-" }
 )
+
+/** A flag for a size or a number of things, at least 1. */
+export const sizeFlag = (name: string, max: number, defaultSize: number, help: string) =>
+  flag.int(name, help, { metavar: "NUMBER", default: defaultSize, check: between(1, max) })
 
 /** A word of a command line; required. */
 export const word = (name: string, help: string) => Argument.withDescription(Argument.String(name), help)

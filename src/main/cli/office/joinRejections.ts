@@ -1,23 +1,10 @@
 import { Clock, Effect } from "effect"
-import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { JoinRejected } from "../../../application/member/OfficeMember.ts"
+import { formatDuration } from "../../../domain/text/format.ts"
 import type { Role } from "../../../domain/model/Membership.ts"
 import { AdmissionRejected } from "../../../application/ports/Transport.ts"
 import { ownCodes } from "../../A2cError.ts"
 import { CommandFailed, toCommandFailed } from "../../CommandFailed.ts"
-
-const units = [
-  ["day", 86_400],
-  ["hour", 3600],
-  ["minute", 60],
-  ["second", 1]
-] as const
-
-/** Formats a time by its largest unit: `3 minutes`. */
-const formatElapsed = (seconds: number): string => {
-  const [unit, size] = units.find(([, length]) => seconds >= length) ?? ["second", 1]
-  return formatQuantity(Math.floor(seconds / size), unit)
-}
 
 /** The flags of a member's connection. */
 interface ConnectionOptions {
@@ -37,8 +24,7 @@ const remedies: { readonly [R in Role]: string } = {
 const describeConflict = ({ current: { joinedAt, name } = {}, office }: JoinRejected, role: Role, now: number) => {
   const member = name === undefined ? "another one" : `'${name}'`
   // The clocks of Server and client may differ.
-  const elapsed = joinedAt === undefined ? undefined : formatElapsed(Math.max(0, (now - joinedAt) / 1000))
-  const time = elapsed === undefined ? "" : `, connected for ${elapsed}`
+  const time = joinedAt === undefined ? "" : `, connected for ${formatDuration(Math.max(0, now - joinedAt))}`
   return role === "agent"
     ? `Office '${office}' has an Agent already: ${member}${time}.`
     : `Office '${office}' has a Computer of this name already: ${member}${time}.`

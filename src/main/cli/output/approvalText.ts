@@ -3,11 +3,11 @@ import type { ApprovalView } from "../../../domain/approvals/ApprovalView.ts"
 import { type DiffPart, diffLines, groupDiff } from "../../../domain/approvals/diffLines.ts"
 import { describeToolChange } from "../../../domain/approvals/toolChange.ts"
 import { wrapLines } from "./columns.ts"
-import { formatFields } from "./format.ts"
+import { formatFields, truncateLine } from "./format.ts"
 import { tableColumns } from "./screen.ts"
 
 /** How long an approval stays open. */
-export const formatTimeLeft = (expiresIn: number): string =>
+const formatTimeLeft = (expiresIn: number): string =>
   `${Duration.format(Duration.seconds(Math.max(0, Math.round(expiresIn / 1000))))} left`
 
 const gutters: { readonly [K in DiffPart["kind"]]: string } = { same: "  ", removed: "- ", added: "+ ", omitted: "  " }
@@ -25,8 +25,21 @@ const formatArguments = ({ arguments: now, previousArguments: before }: Approval
   return `arguments, compared with those of the last approved call:\n${parts.join("\n")}`
 }
 
+/** The start of an id, by which a user names an approval or a grant. */
+export const shortId = (id: string): string => id.slice(0, 8)
+
+/** The row of an approval in a list; `place` is what its other rows do not share. */
+export const approvalRow = (approval: ApprovalView, place: string): ReadonlyArray<string> => [
+  shortId(approval.id),
+  approval.tool,
+  place,
+  formatTimeLeft(approval.expiresIn),
+  summarizeApproval(approval),
+  truncateLine((approval.input?.message ?? approval.arguments).replace(/\s+/g, " "))
+]
+
 /** What a call waits for, in a list: the message of a question, or else the arguments. */
-export const summarizeApproval = ({ change, input }: Pick<ApprovalView, "change" | "input">): string => {
+const summarizeApproval = ({ change, input }: Pick<ApprovalView, "change" | "input">): string => {
   if (input !== undefined) return input.mode === "form" ? "question" : "page to open"
   return change === undefined ? "" : "tool has changed"
 }

@@ -9,16 +9,13 @@ import { toApprovalView } from "../../../domain/approvals/ApprovalView.ts"
 import type { Grant } from "../../../domain/approvals/standingApprovals.ts"
 import { failCommand } from "../../CommandFailed.ts"
 import { parseApprovalEnd } from "../arguments/approvalEnd.ts"
-import { formatApproval, formatTimeLeft, summarizeApproval } from "../output/approvalText.ts"
-import { formatColumns, truncateLine } from "../output/format.ts"
+import { approvalRow, formatApproval, shortId } from "../output/approvalText.ts"
+import { formatColumns } from "../output/format.ts"
 import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 
 const openApprovals = Computer.use(({ approvals }) =>
   Effect.map(Stream.runHead(approvals), (head) => Option.getOrElse(head, (): ReadonlyArray<Approval> => []))
 )
-
-/** The start of an id, by which a user names an approval or a grant. */
-const shortId = (id: string): string => id.slice(0, 8)
 
 const findById = <A extends { readonly id: string }>(all: ReadonlyArray<A>, given: string): A | undefined => {
   const found = all.filter(({ id }) => id.startsWith(given))
@@ -57,14 +54,9 @@ export const approvalCommands: ReadonlyArray<ReplCommand> = [
       if (id !== undefined) return formatApproval(toApprovalView(yield* findOpen(id), undefined, now, "one"))
       const open = yield* openApprovals
       return formatColumns(
-        open.map((approval) => [
-          shortId(approval.id),
-          approval.tool,
-          `for ${approval.requester}`,
-          formatTimeLeft(approval.expiresAt - now),
-          summarizeApproval(approval),
-          truncateLine(approval.input?.message ?? JSON.stringify(approval.params))
-        ]),
+        open.map((approval) =>
+          approvalRow(toApprovalView(approval, undefined, now, "list"), `for ${approval.requester}`)
+        ),
         "no call waits for an approval"
       )
     }),

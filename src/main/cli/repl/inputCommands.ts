@@ -1,6 +1,5 @@
 import { Effect, Option } from "effect"
-import type { Prompter } from "../../../adapters/terminal/Dialogue.ts"
-import { inputContext } from "../../../adapters/terminal/prompts.ts"
+import { promptForInput } from "../../../adapters/terminal/prompts.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { type ResolvedInput, Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { defaultInputValue, type InputUser, validateInputValue } from "../../../domain/config/inputValues.ts"
@@ -49,18 +48,6 @@ const requireInput = Effect.fnUntraced(function* (id: string) {
   return yield* failCommand(`No input '${id}' is configured${didYouMean(id, ids)}`)
 })
 
-/** Asks the user for a value; a password is not echoed. */
-const promptForValue = Effect.fnUntraced(function* (input: Input, { readLine }: Prompter) {
-  const hidden = input.type === "promptString" && input.password === true
-  const answer = yield* readLine({
-    prompt: hidden ? "Value [hidden]: " : "Value: ",
-    hidden,
-    context: inputContext(input)
-  })
-  if (Option.isSome(answer) && answer.value !== "") return answer.value
-  return yield* failCommand(`No value for ${input.id}: expected input ${input.id} VALUE`)
-})
-
 /** Adds a hint to a message: a running server keeps its values until it restarts. */
 const withRestartHint = Effect.fnUntraced(function* (id: string, message: string) {
   const states = yield* Computer.use(({ servers }) => servers)
@@ -94,7 +81,8 @@ export const inputCommands: ReadonlyArray<ReplCommand> = [
     isPrivate: true,
     run: Effect.fnUntraced(function* ([id = "", given], prompter) {
       const input = yield* requireInput(id)
-      const value = given ?? (yield* promptForValue(input, prompter))
+      const value = given ?? Option.getOrUndefined(yield* promptForInput(input, prompter))
+      if (value === undefined) return yield* failCommand(`No value for ${id}: expected input ${id} VALUE`)
       const accepted = yield* requireSuccess(
         validateInputValue(input, value),
         (reason) => `The value for ${id} is ${reason}`

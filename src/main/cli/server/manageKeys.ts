@@ -75,7 +75,7 @@ const editKeyFile = Effect.fnUntraced(function* <A>(
 /** Digits of the hash that identify a key. */
 const idLength = 12
 
-const idOf = ({ hash }: ApiKeyEntry): string => hash.slice(0, idLength)
+const idOf = ({ hash }: Pick<ApiKeyEntry, "hash">): string => hash.replace("sha256:", "").slice(0, idLength)
 
 /** Shortest start of a hash by which a key is found. */
 const minIdLength = 8
@@ -89,21 +89,17 @@ const makeKey = Effect.fnUntraced(function* ({ expires, names, offices, rights, 
   return { entry, key }
 })
 
-const printKey = Effect.fnUntraced(function* (options: KeyCommandOptions) {
+const createKey = Effect.fnUntraced(function* (file: string | undefined, options: KeyCommandOptions) {
   const { entry, key } = yield* makeKey(options)
-  yield* printError('Add this to "keys" in the file of --api-keys. The key is shown only once:')
-  yield* printError(JSON.stringify(entry))
-  yield* print(key)
-})
-
-const addKey = Effect.fnUntraced(function* (file: string, options: KeyCommandOptions) {
-  const { entry, key } = yield* makeKey(options)
-  const hash = entry.hash.replace("sha256:", "")
-  yield* editKeyFile(file, true, (entries) =>
-    Result.succeed({ path: ["keys", entries.length], value: entry, result: undefined })
-  )
+  if (file !== undefined) {
+    yield* editKeyFile(file, true, (entries) =>
+      Result.succeed({ path: ["keys", entries.length], value: entry, result: undefined })
+    )
+  }
   yield* printError(
-    `Added key ${hash.slice(0, idLength)} of '${entry.subject}' to ${file}. The key is shown only once:`
+    file === undefined
+      ? `Add this to "keys" in the file of --api-keys. The key is shown only once:\n${JSON.stringify(entry)}`
+      : `Added key ${idOf(entry)} of '${entry.subject}' to ${file}. The key is shown only once:`
   )
   yield* print(key)
 })
@@ -157,9 +153,8 @@ export const manageKeys = Effect.fnUntraced(function* (options: KeyCommandOption
     return yield* failCommand("Give one of --add, --list and --revoke")
   }
   if (key !== undefined && revoke === undefined) return yield* failCommand(`'${key}' needs --revoke FILE`)
-  if (add !== undefined) return yield* addKey(add, options)
   if (list !== undefined) return yield* listKeys(list)
-  if (revoke === undefined) return yield* printKey(options)
+  if (revoke === undefined) return yield* createKey(add, options)
   return key === undefined
     ? yield* failCommand("--revoke needs the subject or id of a key: a2c server key --revoke FILE KEY")
     : yield* revokeKey(revoke, key)

@@ -2,7 +2,7 @@ import { Clock, Effect, Stream } from "effect"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { ReportedStatus } from "../../../application/server/observability/statusReport.ts"
 import { parseJson } from "../../../domain/json.ts"
-import { formatNumberOf } from "../../../domain/text/format.ts"
+import { formatBytes, formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { type Cell, formatColumns, formatFields, truncateLine } from "../output/format.ts"
@@ -61,18 +61,10 @@ const formatCounts = (counts: { readonly [name: string]: number }): string => {
   return list.length === 0 ? "none" : list.map(([name, count]) => `${name} ${count}`).join(", ")
 }
 
-const formatMillis = (millis: number): string =>
-  millis < 1000 ? `${Number(millis.toPrecision(2))} ms` : `${Number((millis / 1000).toPrecision(2))} s`
-
-const formatUptime = (seconds: number): string => {
-  const [days, hours, minutes] = [seconds / 86_400, (seconds / 3600) % 24, (seconds / 60) % 60].map(Math.floor)
-  return `${days} d ${hours} h ${minutes} min ${Math.floor(seconds % 60)} s`.replace(/^(0 [dhmin]+ )+/, "")
-}
-
 const formatLatency = ({ recent: { latency } }: ReportedStatus): string =>
   latency === undefined
     ? "no calls in the last minute"
-    : `p50 ${formatMillis(latency.p50)}, p90 ${formatMillis(latency.p90)}, p99 ${formatMillis(latency.p99)}`
+    : `p50 ${formatDuration(latency.p50)}, p90 ${formatDuration(latency.p90)}, p99 ${formatDuration(latency.p99)}`
 
 /** What members occupy, and its limits where the Server has any. */
 const memoryRows = [
@@ -81,14 +73,12 @@ const memoryRows = [
   ["requests", "request_bytes", "total_request_bytes"]
 ] as const
 
-const formatMebibytes = (bytes: number): string => `${Number((bytes / 2 ** 20).toPrecision(3))} MiB`
-
 const formatMemory = (gauges: ReportedStatus["gauges"]): string =>
   memoryRows
     .map(([what, used, limit]) => {
       const max = gauges[`memory_limit_bytes{limit=${limit}}`]
-      const bytes = formatMebibytes(gauges[used] ?? 0)
-      return max === undefined ? `${what} ${bytes}` : `${what} ${bytes} of ${formatMebibytes(max)}`
+      const bytes = formatBytes(gauges[used] ?? 0)
+      return max === undefined ? `${what} ${bytes}` : `${what} ${bytes} of ${formatBytes(max)}`
     })
     .join(", ")
 
@@ -98,7 +88,7 @@ const formatSummary = (report: ReportedStatus): string => {
     ["state", { text: formatState(report), colour: report.state === "ready" ? "green" : "red" }],
     ...failingComponents(report).map((error) => ["component failed", { text: error, colour: "red" } satisfies Cell]),
     ["version", `${report.version}, protocol ${report.lines.join(", ")}`],
-    ["uptime", formatUptime(report.uptimeSeconds)],
+    ["uptime", formatDuration(report.uptimeSeconds * 1000)],
     ["offices", String(offices)],
     ["members", `${formatNumberOf(members.agents, "Agent")}, ${formatNumberOf(members.computers, "Computer")}`],
     ["connections", String(gauges["connections"] ?? "unknown")],

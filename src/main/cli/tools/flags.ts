@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import { type Command, Flag } from "effect/cli"
 import type { FlagRule } from "../flags/flagRules.ts"
-import { between, flag, setting } from "../flags/setting.ts"
+import { flag, setting } from "../flags/setting.ts"
 import {
   argsFlag,
   argumentWords,
@@ -9,6 +9,7 @@ import {
   listenHost,
   originsFlag,
   rawFlag,
+  sizeFlag,
   word,
   words
 } from "../flags/sharedFlags.ts"
@@ -28,9 +29,6 @@ const dir = setting.text("dir", "folder with packs of tools", {
   metavar: "DIR",
   default: defaultFolder
 })
-
-const sizeFlag = (name: string, max: number, defaultSize: number, help: string) =>
-  flag.int(name, help, { metavar: "NUMBER", default: defaultSize, check: between(1, max) })
 
 const runtimeFlags = {
   install: flag.toggle("install", "install the packages that packs declare; --no-install fails instead", {

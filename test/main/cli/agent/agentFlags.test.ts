@@ -417,6 +417,6 @@ describe("a2c agent prompt", () => {
 
   it("names prompts like an unknown one", async () => {
     const { failure } = await run(office, "prompt", "great")
-    assert.include(String(failure), "No MCP server of this office has a prompt 'great': did you mean 'greet'?")
+    assert.include(String(failure), "No prompt 'great' is in this office: did you mean 'greet'?")
   })
 })

@@ -142,7 +142,7 @@ describe("a2c agent approvals", () => {
     withDesk(
       async (run) => {
         const task = await start(run, "write", "text=hello")
-        const [short = "", computer, name] = (await open(run, "write")).trim().split(/ +/)
+        const [short = "", name, , computer] = (await open(run, "write")).trim().split(/ +/)
         assert.deepStrictEqual([short.length, computer, name], [8, "desk", "write"])
         const [listed] = JSON.parse((await run("--json", "approvals")).stdout)
         assert.deepInclude(listed, { computer: "desk", tool: "write", requester: "a2c-agent", state: "open" })

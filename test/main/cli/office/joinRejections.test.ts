@@ -25,7 +25,7 @@ describe("a taken place", () => {
     Effect.gen(function* () {
       const { agent } = yield* occupied
       const [first = "", ...rest] = messageOf((yield* agent("members")).failure).split("\n")
-      assert.match(first, /^Office 'o' has an Agent already: 'thinker', connected for \d+ seconds?\.$/)
+      assert.match(first, /^Office 'o' has an Agent already: 'thinker', connected for [\d.]+ m?s\.$/)
       for (const flag of ["--wait", "--take-over", "--office", "--name"]) assert.include(rest.join("\n"), flag)
     })
   )

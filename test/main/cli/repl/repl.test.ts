@@ -280,7 +280,7 @@ describe("repl command", () => {
       const first = yield* call(1)
       yield* TestClock.adjust(0)
       const { stdout } = yield* print("approvals")
-      assert.match(stdout, /^\S{8}\s+read\s+for ada\s+5m left\s+\{"n":1\}/)
+      assert.match(stdout, /^\S{8}\s+read\s+for ada\s+5m left\s+\{ "n": 1 \}/)
       const [id = ""] = stdout.split(" ")
       const shown = (yield* print(`approvals ${id}`)).stdout
       assert.match(shown, /^caller +ada$/m)
