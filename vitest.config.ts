@@ -39,7 +39,7 @@ const transports = [
 ]
 
 /** The `a2c` command as real processes: `npm run commands`. */
-const commands = ["test/main/*.test.ts", "test/main/cli/{a2c,unknownHome}.test.ts"]
+const commands = ["test/main/*.test.ts", "test/main/cli/{a2c,unknownHome,output/screens}.test.ts"]
 
 /** What needs a real Redis: `npm run redis`. */
 const redis = [

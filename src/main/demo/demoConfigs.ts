@@ -13,7 +13,7 @@ import * as NpmInstaller from "../../adapters/packs/install/NpmInstaller.ts"
 import { noHomeAdvice, userCacheFolder } from "../../adapters/process/userFolders.ts"
 import { PackInstaller } from "../../application/ports/packs/PackInstaller.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
-import { print } from "../cli/output/print.ts"
+import { printText } from "../cli/output/print.ts"
 
 /** The MCP servers of the demo, with the versions that it installs. */
 export const demoServers = {
@@ -45,7 +45,7 @@ export const installDemoServers = Effect.fnUntraced(
     if (areFound()) return
     const folder = userCacheFolder("demo")
     if (folder === undefined) return yield* Effect.fail(noHomeAdvice("XDG_CACHE_HOME"))
-    yield* print("The demo installs two MCP servers from npm, once …")
+    yield* printText("The demo installs two MCP servers from npm, once …")
     yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder, { recursive: true }))
     yield* PackInstaller.use(({ install }) => install({ folder, language: "node", packages }, () => Effect.void)).pipe(
       Effect.provide(NpmInstaller.layer())

@@ -7,9 +7,8 @@ import type { ProgressReport } from "../../application/computer/ComputerSettings
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import { wrapText } from "../cli/output/columns.ts"
 import { formatToolResult } from "../cli/output/format.ts"
-import { print } from "../cli/output/print.ts"
+import { printText } from "../cli/output/print.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { Authenticator } from "../../application/ports/Authenticator.ts"
 import { agentLayer } from "../layers/agentLayer.ts"
@@ -26,11 +25,11 @@ const seconds = (millis: number): string => `${(millis / 1000).toFixed(2)} s`
 /** Runs a step and prints its title with the elapsed time. */
 const step = Effect.fnUntraced(function* <A, E, R>(title: string, work: Effect.Effect<A, E, R>) {
   const [took, value] = yield* Effect.timed(work)
-  yield* print(`\n${title}  (${seconds(Duration.toMillis(took))})`)
+  yield* printText(`\n${title}  (${seconds(Duration.toMillis(took))})`)
   return value
 })
 
-const printIndented = (text: string) => print(text.replaceAll(/^/gm, "     "))
+const printIndented = (text: string) => printText(text.replaceAll(/^(?=.)/gm, "     "))
 
 const assertDemo = (holds: boolean, what: string) => (holds ? Effect.void : failCommand(`The demo failed: ${what}`))
 
@@ -81,7 +80,7 @@ const openOffice = Effect.fnUntraced(function* (onProgress: (report: ProgressRep
   yield* agent.settled
   const { computers } = yield* agent.view
   for (const [name, { tools = [] }] of computers) {
-    yield* printIndented(wrapText(`${name}: ${tools.map((tool) => tool.name).join(", ")}`, 96).join("\n"))
+    yield* printIndented(`${name}: ${tools.map((tool) => tool.name).join(", ")}`)
   }
   return { desk, lab, agent }
 })
@@ -137,7 +136,7 @@ const runTour = Effect.gen(function* () {
   )
   yield* callTools(agent)
 
-  yield* print("\n5  A long call, cancelled half-way")
+  yield* printText("\n5  A long call, cancelled half-way")
   yield* step("   the MCP server received the cancellation", cancelHalfWay(agent, halfWay))
 
   yield* changeDesktop(agent)
@@ -159,7 +158,7 @@ export const runDemo = Effect.fnUntraced(
   function* () {
     const { began, calls } = yield* Effect.scoped(runTour)
     const took = (yield* Clock.currentTimeMillis) - began
-    yield* print(
+    yield* printText(
       `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
         "Everything is closed again.\n\nContinue with three terminals: npx a2c-cli server, npx a2c-cli computer, npx a2c-cli agent. Each has --help."
     )

@@ -8,7 +8,7 @@ import type { ComputerOperatorAccess } from "../../application/computer/office/o
 import { Authenticator } from "../../application/ports/Authenticator.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { print } from "../cli/output/print.ts"
+import { printText } from "../cli/output/print.ts"
 import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
@@ -133,7 +133,7 @@ export const runPageDemo = Effect.fnUntraced(
       const config = yield* labConfig
       yield* Layer.build(computerLayer({ ...member, name: "lab", config, operators }))
     })
-    yield* print(`Open ${url}/office/ in a browser. Ctrl+C ends the demo.`)
+    yield* printText(`Open ${url}/office/ in a browser. Ctrl+C ends the demo.`)
     yield* Effect.all([desk, lab], { concurrency: 2, discard: true })
     const agent = Context.get(yield* Layer.build(agentLayer({ ...member, name: "demo-agent" })), Agent)
     yield* agent.settled
