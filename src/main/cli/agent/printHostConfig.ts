@@ -1,6 +1,6 @@
 import type { MCPClientConfig, MCPConnectionOptions } from "@gleanwork/mcp-config-schema"
 import { resolve } from "node:path"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -33,10 +33,11 @@ const makeRegistry = Effect.map(
   ({ MCPConfigRegistry }) => new MCPConfigRegistry({ serverPackage: packageName })
 )
 
-/** The names of the hosts whose configurations are known. */
-export const hostNames = Effect.map(makeRegistry, (registry) =>
-  [...Object.keys(hostAliases), ...registry.getAllConfigs().map(({ id }) => id)].toSorted()
-)
+/** The names of the hosts that have a configuration file. */
+export const hostNames = Effect.map(makeRegistry, (registry) => {
+  const hosts = registry.getAllConfigs().filter(({ userConfigurable }) => userConfigurable)
+  return [...Object.keys(hostAliases), ...hosts.map(({ id }) => id)].toSorted()
+})
 
 /** The link that installs an entry; `undefined` for hosts without such links. */
 const installLink = (handler: MCPClientConfig["protocolHandler"], name: string, entry: JsonObject) => {
@@ -64,6 +65,10 @@ export const printHostConfig = Effect.fnUntraced(function* (options: OptionsOf<"
       `Unknown host '${host}'${didYouMean(host, names) || `: expected one of ${names.join(", ")}`}`
     )
   }
+  if (!found.userConfigurable)
+    return yield* failCommand(
+      `${found.displayName} has no configuration file: publish the office with 'a2c agent mcp --http', and enter its URL there`
+    )
   const serverName = `office-${office}`
   // The host starts the process in another folder.
   const joining = definedOnly({
@@ -76,11 +81,9 @@ export const printHostConfig = Effect.fnUntraced(function* (options: OptionsOf<"
   const env = { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...joining }
   const connection: MCPConnectionOptions =
     url === undefined ? { transport: "stdio", serverName, env } : { transport: "http", serverName, serverUrl: url }
-  const { builder, config } = yield* Effect.try({
-    try: () => {
-      const made = registry.createBuilder(found.id)
-      return { builder: made, config: made.buildConfiguration({ ...connection, includeRootObject: !link }) }
-    },
+  const builder = registry.createBuilder(found.id)
+  const config = yield* Effect.try({
+    try: () => builder.buildConfiguration({ ...connection, includeRootObject: !link }),
     catch: (error) => new CommandFailed({ message: errorMessage(error) })
   })
   const complete = appendArguments(config)
@@ -90,6 +93,11 @@ export const printHostConfig = Effect.fnUntraced(function* (options: OptionsOf<"
       ? failCommand(`${found.displayName} has no install links: leave out --link`)
       : printLine(made)
   }
-  yield* printError(`Add this to ${builder.getConfigPath()}:`)
+  // A host that does not run on this system has no path.
+  const path = Result.getOrElse(
+    Result.try(() => builder.getConfigPath()),
+    () => `the configuration of ${found.displayName}`
+  )
+  yield* printError(`Add this to ${path}:`)
   yield* print(builder.toString(complete as typeof config))
 })

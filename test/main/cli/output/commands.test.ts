@@ -125,6 +125,8 @@ const groups: { readonly [name: string]: (at: Place) => ReadonlyArray<ReadonlyAr
       ["task", "3f2a"],
       ["put", "/no/such/file", "--computer", "desk"],
       ["mcp", "config", "cursr"],
+      ["mcp", "config", "chatgpt"],
+      ["mcp", "config", "jetbrains"],
       ["mcp", "config", "cursor", "--url", "http://127.0.0.1:7080/mcp", "--link"]
     ].map((words) => ["agent", "--server", url, "--office", "team", ...words]),
   server: ({ keys, url }) => [
