@@ -1,14 +1,7 @@
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
-import {
-  badRequest,
-  forbidden,
-  notFound,
-  ProtocolError,
-  tooManyRequests,
-  unavailable
-} from "../../domain/model/ProtocolError.ts"
+import { badRequest, forbidden, notFound, ProtocolError, unavailable } from "../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import { phaseOf } from "../../domain/page/calls/callPhase.ts"
@@ -21,19 +14,13 @@ import {
   executeBy,
   handleRequests,
   type PageSource,
-  batchInterval,
-  type PageStream,
   streamCall
 } from "../shared/page/PageSource.ts"
-import { makeRing } from "../shared/page/Ring.ts"
-import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer.ts"
-import { secureRandomHex } from "../shared/secureRandom.ts"
+import { openPageStream } from "../shared/page/openPageStream.ts"
+import type { StreamBuffer } from "../shared/page/StreamBuffer.ts"
 import { Agent, type AgentOptions, type AgentShape } from "./Agent.ts"
 import type { AgentError } from "./AgentErrors.ts"
 import type { AmbiguousTool, UnknownTool } from "./OfficeView.ts"
-
-/** Pages that are open at the same time. */
-const maxStreams = 16
 
 /** Ended calls in a snapshot. */
 const maxEndedCalls = 500
@@ -48,7 +35,7 @@ const toProtocolError = (
   return error instanceof ProtocolError ? error : unavailable(error.message)
 }
 
-type Pages = ReadonlySet<StreamBuffer>
+type Pages = ReadonlyMap<string, StreamBuffer>
 
 /** Shows the members of the office and the changes of its Computers to the pages, as the Agent sees them. */
 const watchOffice = Effect.fnUntraced(function* (
@@ -61,7 +48,7 @@ const watchOffice = Effect.fnUntraced(function* (
   const features = { inspection: false, operatorCalls: false, approvals: true }
 
   const publish = (event: PageEvent): void => {
-    for (const page of pages) page.addEvent(event)
+    for (const page of pages.values()) page.addEvent(event)
   }
   const follow = <A>(stream: Stream.Stream<A>, onItem: (item: A) => void) =>
     Effect.forkScoped(
@@ -92,11 +79,10 @@ const watchOffice = Effect.fnUntraced(function* (
 /** Keeps the running calls of an Agent, the latest ended ones, and their counts since the last report. */
 const makeCallLog = (show: (call: PageCall) => void) => {
   const running = new Map<string, { readonly call: PageCall; readonly cancel: Effect.Effect<void> }>()
-  const ended = makeRing<PageCall>(maxEndedCalls)
+  const ended: Array<PageCall> = []
   let activity = { calls: 0, failed: 0 }
   return {
-    running: () => running.keys(),
-    calls: () => [...ended.values(), ...Array.from(running.values(), ({ call }) => call)],
+    calls: () => [...ended, ...Array.from(running.values(), ({ call }) => call)],
     cancelOf: (id: string) => running.get(id)?.cancel,
     start: (call: PageCall, cancel: Effect.Effect<void>): void => {
       running.set(call.id, { call, cancel })
@@ -116,6 +102,7 @@ const makeCallLog = (show: (call: PageCall) => void) => {
       running.delete(first.id)
       const done = { ...last, endedAt, outcome }
       ended.push(done)
+      if (ended.length > maxEndedCalls) ended.shift()
       activity = { calls: activity.calls + 1, failed: activity.failed + Number(phaseOf(done) === "failed") }
       show(done)
     },
@@ -215,43 +202,24 @@ export const watchAgent = Effect.fnUntraced(function* ({ name, office }: Pick<Ag
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
   const address = { line: agent.member.line.name, office }
-  const pages = new Set<StreamBuffer>()
+  const pages = new Map<string, StreamBuffer>()
   const log = makeCallLog((call) => {
-    for (const page of pages) page.addCall(call)
+    for (const page of pages.values()) page.addCall(call)
   })
   const members = yield* watchOffice(agent, address, pages, now)
 
   const reportActivity = Effect.sync(() => {
     const { calls, failed } = log.takeActivity()
     const offices = calls === 0 ? [] : [{ ...address, node: "", calls, failed }]
-    for (const page of pages) page.setStatus([{ _tag: "Activity", at: now(), offices }])
+    for (const page of pages.values()) page.setStatus([{ _tag: "Activity", at: now(), offices }])
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(activityInterval), reportActivity)))
 
-  const open = Effect.gen(function* () {
-    if (pages.size >= maxStreams)
-      return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
-    const buffer = makeStreamBuffer(log.running())
-    yield* Effect.acquireRelease(
-      Effect.sync(() => pages.add(buffer)),
-      () => Effect.sync(() => pages.delete(buffer))
-    )
-    const opened: PageStream = {
-      snapshot: {
-        _tag: "Snapshot",
-        stream: secureRandomHex(16),
-        at: now(),
-        members: [...members.values()],
-        omittedMembers: 0,
-        calls: log.calls(),
-        nodes: []
-      },
-      next: Effect.repeat(Effect.sleep(batchInterval), { until: buffer.hasEvents }).pipe(
-        Effect.map(() => buffer.take(now()))
-      )
-    }
-    return opened
-  })
+  const describe = () => ({ members: [...members.values()], omittedMembers: 0, calls: log.calls(), nodes: [] })
+  const open = Effect.map(openPageStream(pages, describe), ({ buffer, nextBatch, snapshot }) => ({
+    snapshot,
+    next: nextBatch(buffer.hasEvents)
+  }))
 
   const { event } = agent.member.line.calls.toolCall
   const shown = { ...address, agent: name, event, node: "", subject: "", reqId: "" }

@@ -114,24 +114,8 @@ export type PageEvent =
   /** The state of a Computer with the feature `inspection`, in the office that the page watches. */
   | ({ readonly _tag: "Inspected"; readonly computer: ComputerName; readonly inspection: Inspection } & OfficeAddress)
 
-/** The first message of a stream: the state that the events change. */
-export interface PageSnapshot {
-  readonly _tag: "Snapshot"
-  /** Identifies the stream in commands. */
-  readonly stream: string
-  /** Milliseconds of the epoch at the Server. */
-  readonly at: number
-  readonly members: ReadonlyArray<PageMember>
-  /** Members that are not listed because there are too many. */
-  readonly omittedMembers: number
-  /** Running calls, and the latest ended ones. */
-  readonly calls: ReadonlyArray<PageCall>
-  readonly nodes: ReadonlyArray<PageNode>
-}
-
 /** Events in their order. */
 export interface PageBatch {
-  readonly _tag: "Batch"
   /** Milliseconds of the epoch at the Server. */
   readonly at: number
   readonly events: ReadonlyArray<PageEvent>
@@ -139,6 +123,14 @@ export interface PageBatch {
   readonly omittedCalls: number
   /** Other events that were lost since the last batch, because the page reads too slowly. */
   readonly droppedEvents: number
+}
+
+/** The first batch of a stream: its events tell the state that the other batches change. */
+export interface PageSnapshot extends PageBatch {
+  /** Identifies the stream in commands. */
+  readonly stream: string
+  /** Members that are not listed because there are too many. */
+  readonly omittedMembers: number
 }
 
 export type PageMessage = PageSnapshot | PageBatch

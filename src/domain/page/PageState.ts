@@ -1,14 +1,5 @@
 import type { Inspection } from "./Inspection.ts"
-import type {
-  OfficeAddress,
-  PageBatch,
-  PageCall,
-  PageEvent,
-  PageMember,
-  PageMessage,
-  PageNode,
-  PageSnapshot
-} from "./PageEvent.ts"
+import type { OfficeAddress, PageCall, PageEvent, PageMember, PageMessage, PageNode } from "./PageEvent.ts"
 import { type CallPhase, phaseOf } from "./calls/callPhase.ts"
 import type { ComputerName } from "../model/ids.ts"
 
@@ -67,16 +58,21 @@ export interface PageState {
   readonly droppedEvents: number
 }
 
-export const initialState: PageState = {
-  at: 0,
+/** The maps that the events of a snapshot fill. */
+const noKnowledge = {
   members: new Map(),
-  omittedMembers: 0,
   nodes: new Map(),
   calls: new Map(),
+  inspections: new Map(),
+  updates: new Map()
+}
+
+export const initialState: PageState = {
+  ...noKnowledge,
+  at: 0,
+  omittedMembers: 0,
   rejections: [],
   activity: new Map(),
-  inspections: new Map(),
-  updates: new Map(),
   omittedCalls: 0,
   droppedEvents: 0
 }
@@ -140,6 +136,8 @@ type MapOf<Name extends MapName> = PageState[Name] extends ReadonlyMap<infer K, 
 /** A state and the next one, which shares the maps that no event changes. */
 interface Step {
   readonly before: PageState
+  /** Also the calls before a snapshot, of which it tells no phases. */
+  readonly earlierCalls: PageState["calls"]
   readonly next: { -readonly [Name in keyof PageState]: PageState[Name] }
 }
 
@@ -195,8 +193,11 @@ const applyEvent = (step: Step, event: PageEvent): unknown => {
       return edit(step, "members").set(event.member.sid, event.member)
     case "Left":
       return removeMember(step, event.sid)
-    case "Call":
-      return edit(step, "calls").set(event.call.id, trackCall(next.calls.get(event.call.id), event.call, next.at))
+    case "Call": {
+      const { id } = event.call
+      const before = next.calls.get(id) ?? step.earlierCalls.get(id)
+      return edit(step, "calls").set(id, trackCall(before, event.call, next.at))
+    }
     case "Updated": {
       const key = partKey(event, event.computer, event.part)
       return edit(step, "updates").set(key, (next.updates.get(key) ?? 0) + 1)
@@ -214,39 +215,18 @@ const applyEvent = (step: Step, event: PageEvent): unknown => {
   }
 }
 
-const applySnapshot = (state: PageState, snapshot: PageSnapshot): PageState => {
-  const { at, members, nodes, omittedMembers, stream } = snapshot
-  const calls = new Map<string, TrackedCall>()
-  for (const call of snapshot.calls.toSorted((one, other) => one.startedAt - other.startedAt)) {
-    calls.set(call.id, trackCall(state.calls.get(call.id), call, at))
-  }
-  boundCalls(calls)
-  return {
-    ...state,
-    stream,
-    at,
-    members: new Map(members.map((member) => [member.sid, member])),
-    omittedMembers,
-    nodes: new Map(nodes.map((node) => [node.node, node])),
-    calls,
-    inspections: new Map(),
-    updates: new Map()
-  }
-}
-
-const applyBatch = (state: PageState, { at, droppedEvents, events, omittedCalls }: PageBatch): PageState => {
-  const next = {
-    ...state,
-    at,
-    omittedCalls: state.omittedCalls + omittedCalls,
-    droppedEvents: state.droppedEvents + droppedEvents
-  }
-  const step = { before: state, next }
-  for (const event of events) applyEvent(step, event)
-  if (next.calls !== state.calls) boundCalls(edit(step, "calls"))
-  return next
-}
-
 /** Applies a message of the stream. Does not change the given state. */
-export const applyMessage = (state: PageState, message: PageMessage): PageState =>
-  message._tag === "Snapshot" ? applySnapshot(state, message) : applyBatch(state, message)
+export const applyMessage = (state: PageState, message: PageMessage): PageState => {
+  const isSnapshot = "stream" in message
+  const before = {
+    ...state,
+    ...(isSnapshot && { ...noKnowledge, stream: message.stream, omittedMembers: message.omittedMembers }),
+    at: message.at,
+    omittedCalls: state.omittedCalls + message.omittedCalls,
+    droppedEvents: state.droppedEvents + message.droppedEvents
+  }
+  const step = { before, next: { ...before }, earlierCalls: state.calls }
+  for (const event of message.events) applyEvent(step, event)
+  if (step.next.calls !== before.calls) boundCalls(edit(step, "calls"))
+  return step.next
+}

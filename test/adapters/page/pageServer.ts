@@ -13,7 +13,8 @@ import type { Grants, Identity } from "../../../src/domain/model/Identity.ts"
 import { unavailable } from "../../../src/domain/model/ProtocolError.ts"
 import type { PageSession } from "../../../src/domain/page/PageCommand.ts"
 import type { PageSnapshot } from "../../../src/domain/page/PageEvent.ts"
-import type { PageSource, PageStream } from "../../../src/application/shared/page/PageSource.ts"
+import type { PageSource } from "../../../src/application/shared/page/PageSource.ts"
+import type { PageStream } from "../../../src/application/shared/page/openPageStream.ts"
 import { type TestBody, effectWith, liveWith } from "../../testWith.ts"
 
 /** A folder as the build writes it, with one other file. */
@@ -46,13 +47,12 @@ export const keys: Authenticator["Service"] = {
 }
 
 export const snapshot: PageSnapshot = {
-  _tag: "Snapshot",
   stream: "s-1",
   at: 0,
-  members: [],
+  events: [],
   omittedMembers: 0,
-  calls: [],
-  nodes: []
+  omittedCalls: 0,
+  droppedEvents: 0
 }
 
 /** A stream with a snapshot and these batches, and no end unless `next` gives one. */

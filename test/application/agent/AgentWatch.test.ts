@@ -13,6 +13,7 @@ import { toolCancelled } from "../../../src/domain/tools/errorResults.ts"
 import { encodeUtf8 } from "../../../src/domain/utf8.ts"
 import type { PageCommand } from "../../../src/domain/page/PageCommand.ts"
 import { elapse, line, olga, readStream, startWatched, toolResult } from "../server/watch/watchedServer.ts"
+import { partsOf } from "../../page/scripted/snapshotParts.ts"
 
 const at = { line, office: "O", computer: "pc" }
 
@@ -426,7 +427,7 @@ describe("what the page of an Agent shows", () => {
       yield* Fiber.join(fiber)
       yield* elapse()
       assert.deepStrictEqual(shown(), { ...started, status, decision, endedAt: 600, outcome: "ok" })
-      assert.deepStrictEqual((yield* opened.page.open).snapshot.calls, [
+      assert.deepStrictEqual(partsOf((yield* opened.page.open).snapshot).calls, [
         { ...started, status, decision, endedAt: 600, outcome: "ok" }
       ])
     })
@@ -447,7 +448,9 @@ describe("what the page of an Agent shows", () => {
     Effect.gen(function* () {
       const opened = yield* watched(Effect.never)
       const { fiber } = yield* reporting(opened)
-      const ids = Effect.map(opened.page.open, ({ snapshot }) => snapshot.calls.map(({ id, outcome }) => [id, outcome]))
+      const ids = Effect.map(opened.page.open, ({ snapshot }) =>
+        partsOf(snapshot).calls.map(({ id, outcome }) => [id, outcome])
+      )
       assert.deepStrictEqual(yield* ids, [["1", undefined]])
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(yield* ids, [["1", "cancelled"]])
@@ -489,7 +492,7 @@ describe("what the page of an Agent shows", () => {
       yield* opened.pc.notify("server:update_tool_list", { computer: "pc" })
       yield* opened.server.computer("late")
       yield* elapse("1 second")
-      const { members } = (yield* opened.page.open).snapshot
+      const { members } = partsOf((yield* opened.page.open).snapshot)
       assert.sameDeepMembers(
         members.map(({ joinedAt, name }) => [name, joinedAt]),
         [
@@ -562,7 +565,7 @@ describe("what the page of an Agent shows", () => {
         shown
       )
       assert.sameDeepMembers(
-        stream.snapshot.members.map(({ joinedAt, name, role }) => ({ joinedAt, name, role })),
+        partsOf(stream.snapshot).members.map(({ joinedAt, name, role }) => ({ joinedAt, name, role })),
         [
           { role: "agent", name: "ada", joinedAt: 100 },
           { role: "computer", name: "pc", joinedAt: 100 }

@@ -10,6 +10,7 @@ import type {
   PageNode,
   PageSnapshot
 } from "../../../src/domain/page/PageEvent.ts"
+import type { SnapshotParts } from "./snapshotParts.ts"
 
 /** The time of the Server at the first message, in milliseconds of the epoch. */
 export const startTime = 1_800_000_000_000
@@ -108,19 +109,28 @@ export const agent = makeMember({
   features: { inspection: false, operatorCalls: false, approvals: false }
 })
 
-export const makeSnapshot = (changes: Partial<PageSnapshot> = {}): PageSnapshot => ({
-  _tag: "Snapshot",
+export type SnapshotChanges = Partial<SnapshotParts & Pick<PageSnapshot, "stream" | "at" | "omittedMembers">>
+
+export const makeSnapshot = ({
+  calls = [],
+  members = [makeMember(), agent],
+  nodes = [makeNode()],
+  ...changes
+}: SnapshotChanges = {}): PageSnapshot => ({
   stream: "stream-1",
   at: startTime,
-  members: [makeMember(), agent],
+  events: [
+    ...nodes.map((node): PageEvent => ({ _tag: "Node", node })),
+    ...members.map((member): PageEvent => ({ _tag: "Entered", member })),
+    ...calls.map((call): PageEvent => ({ _tag: "Call", call }))
+  ],
   omittedMembers: 0,
-  calls: [],
-  nodes: [makeNode()],
+  omittedCalls: 0,
+  droppedEvents: 0,
   ...changes
 })
 
 export const makeBatch = (events: ReadonlyArray<PageEvent>, changes: Partial<PageBatch> = {}): PageBatch => ({
-  _tag: "Batch",
   at: startTime + 1_000,
   events,
   omittedCalls: 0,

@@ -1,14 +1,14 @@
 import type { Inspection } from "../../../src/domain/page/Inspection.ts"
 import type { PageSession } from "../../../src/domain/page/PageCommand.ts"
-import type { PageCall, PageSnapshot } from "../../../src/domain/page/PageEvent.ts"
-import { makeInspection, makeSession, makeSnapshot, team } from "./pageFixtures.ts"
+import type { PageCall } from "../../../src/domain/page/PageEvent.ts"
+import { makeInspection, makeSession, makeSnapshot, type SnapshotChanges, team } from "./pageFixtures.ts"
 import type { Replies, ScriptedServer } from "./ScriptedServer.ts"
 
 /** Prepares a Server before a page opens. */
 export type Preparation = (server: ScriptedServer) => void
 
 export const withSnapshot =
-  (changes: Partial<PageSnapshot>): Preparation =>
+  (changes: SnapshotChanges): Preparation =>
   (server) =>
     void (server.snapshot = makeSnapshot(changes))
 

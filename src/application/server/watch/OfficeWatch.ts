@@ -1,10 +1,9 @@
 import { Clock, Context, Deferred, Duration, Effect, FiberHandle, Layer, type Scope } from "effect"
-import { tooManyRequests, unavailable } from "../../../domain/model/ProtocolError.ts"
-import type { PageEvent, PageNode, PageSnapshot } from "../../../domain/page/PageEvent.ts"
+import { unavailable } from "../../../domain/model/ProtocolError.ts"
+import type { PageEvent, PageNode } from "../../../domain/page/PageEvent.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { AuditLog } from "../../ports/AuditLog.ts"
 import { DocumentReader } from "../../ports/files/DocumentReader.ts"
-import { secureRandomHex } from "../../shared/secureRandom.ts"
 import { makeRecordAction } from "../observability/auditing.ts"
 import { Observability } from "../observability/Observability.ts"
 import type { StatusReport } from "../observability/statusReport.ts"
@@ -23,11 +22,9 @@ import { makeClusterCommands, type FollowedNodes, makeOtherNodes, type OtherNode
 import { makeNodeService } from "./nodes/nodeService.ts"
 import { makeOperatorCalls } from "./operatorCalls.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
-import { type CallAsOperator, type PageSource, batchInterval, type PageStream } from "../../shared/page/PageSource.ts"
-import { makeStreamBuffer, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
-
-/** Streams that are open at the same time. */
-export const maxStreams = 16
+import { openPageStream } from "../../shared/page/openPageStream.ts"
+import type { CallAsOperator, PageSource } from "../../shared/page/PageSource.ts"
+import type { StreamBuffer } from "../../shared/page/StreamBuffer.ts"
 
 /** Members in a snapshot. */
 export const maxSnapshotMembers = 2000
@@ -46,16 +43,9 @@ export interface OfficeWatchOptions {
 /** A Server to which the watch is attached. */
 interface Attached extends Pick<PageSource, "execute" | "call"> {
   readonly server: WatchedServer
-  readonly others: OtherNodes
+  readonly nodes: OtherNodes
   /** Completed when the Server begins to shut down. */
   readonly detached: Deferred.Deferred<undefined>
-}
-
-interface OpenStream {
-  readonly buffer: StreamBuffer
-  readonly inspections: Inspections
-  /** The other nodes in the stream; missing in a stream of another node. */
-  others?: FollowedNodes
 }
 
 const notServing = () => unavailable("The Server is not serving")
@@ -100,11 +90,25 @@ function* callsInFlight({ connections }: WatchedServer) {
   for (const { calls } of connections.all()) for (const { origin } of calls) if (origin !== undefined) yield origin
 }
 
+/** Keeps a value by the id of its stream, as long as the scope. */
+const keep = <A>(values: Map<string, A>, stream: string, value: A) =>
+  Effect.acquireRelease(
+    Effect.sync(() => values.set(stream, value)),
+    () => Effect.sync(() => values.delete(stream))
+  )
+
 /** The open streams by their ids, the calls that they get, and the Server. */
 const makeWatched = ({ bodies }: OfficeWatchOptions) => {
-  const streams = new Map<string, OpenStream>()
-  const attached = undefined as Attached | undefined
-  return { streams, calls: makeCallTable(streams), bodies: bodies && makeCallBodies(bodies), attached }
+  const streams = new Map<string, StreamBuffer>()
+  return {
+    streams,
+    inspections: new Map<string, Inspections>(),
+    /** The other nodes in each stream; missing in streams of other nodes. */
+    others: new Map<string, FollowedNodes>(),
+    calls: makeCallTable(streams),
+    bodies: bodies && makeCallBodies(bodies),
+    attached: undefined as Attached | undefined
+  }
 }
 
 type Watched = ReturnType<typeof makeWatched>
@@ -126,7 +130,7 @@ const makeOpening = Effect.fnUntraced(function* (watched: Watched) {
       { _tag: "Activity", at: now(), offices: calls.takeActivity() },
       { _tag: "Node", node: nodeEvent(server) }
     ]
-    for (const { buffer } of streams.values()) buffer.setStatus(status)
+    for (const buffer of streams.values()) buffer.setStatus(status)
   })
 
   const reporting = Effect.sleep(statusInterval).pipe(
@@ -140,67 +144,52 @@ const makeOpening = Effect.fnUntraced(function* (watched: Watched) {
     bodies?.clear()
   })
 
-  const makeSnapshot = (server: WatchedServer, stream: string): PageSnapshot => {
-    const at = now()
-    const all = server.connections.all().flatMap((connection) => toPageMember(connection, at) ?? [])
+  const describe = (server: WatchedServer) => {
+    const all = server.connections.all().flatMap((connection) => toPageMember(connection, now()) ?? [])
     const members = all.slice(0, maxSnapshotMembers)
-    const omittedMembers = all.length - members.length
     const shown = calls.snapshot(callsInFlight(server), server.registry.node)
-    return { _tag: "Snapshot", stream, at, members, omittedMembers, calls: shown, nodes: [nodeEvent(server)] }
+    return { members, omittedMembers: all.length - members.length, calls: shown, nodes: [nodeEvent(server)] }
   }
 
-  const openStream = Effect.gen(function* () {
-    if (watched.attached === undefined) return yield* notServing()
-    const { detached, server } = watched.attached
-    if (streams.size >= maxStreams)
-      return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
-    if (streams.size === 0) run(reporting)
-    const id = secureRandomHex(16)
-    const snapshot = makeSnapshot(server, id)
-    const buffer = makeStreamBuffer(snapshot.calls.flatMap((call) => (call.endedAt === undefined ? [call.id] : [])))
-    streams.set(id, { buffer, inspections: yield* makeInspections(server, buffer.addEvent) })
-    return { id, snapshot, buffer, detached }
+  const endLast = Effect.sync(() => {
+    if (streams.size > 0) return
+    calls.clearRunning()
+    run(forgetting)
   })
 
-  const closeStream = ({ id }: { readonly id: string }) =>
-    Effect.sync(() => {
-      streams.delete(id)
-      if (streams.size > 0) return
-      calls.clearRunning()
-      run(forgetting)
-    })
-
-  return Effect.map(Effect.acquireRelease(openStream, closeStream), ({ buffer, detached, snapshot }): PageStream => {
+  return Effect.gen(function* () {
+    if (watched.attached === undefined) return yield* notServing()
+    const { detached, server } = watched.attached
+    yield* Effect.addFinalizer(() => endLast)
+    const { buffer, nextBatch, snapshot } = yield* openPageStream(streams, () => describe(server))
+    if (streams.size === 1) run(reporting)
+    yield* keep(watched.inspections, snapshot.stream, yield* makeInspections(server, buffer.addEvent))
     const hasEvents = (): boolean => {
-      const server = watched.attached?.server
-      if (server !== undefined) calls.showRunning(callsInFlight(server), server.registry.node, now())
+      const current = watched.attached?.server
+      if (current !== undefined) calls.showRunning(callsInFlight(current), current.registry.node, now())
       return buffer.hasEvents()
     }
-    return {
-      snapshot,
-      // Polls: an event that woke the reader would run it on the path of a call.
-      next: Effect.repeat(Effect.sleep(batchInterval), { until: hasEvents }).pipe(
-        Effect.map(() => buffer.take(now())),
-        Effect.raceFirst(Deferred.await(detached))
-      )
-    }
+    return { snapshot, buffer, next: Effect.raceFirst(nextBatch(hasEvents), Deferred.await(detached)) }
   })
 })
 
 /** Makes the function that executes the commands of operators at a Server until the scope closes. */
-const makeAttach = Effect.fnUntraced(function* ({ bodies, streams }: Watched, openHere: PageSource["open"]) {
+const makeAttach = Effect.fnUntraced(function* (
+  { bodies, inspections, others }: Watched,
+  openHere: PageSource["open"]
+) {
   const documents = yield* Effect.serviceOption(DocumentReader)
   const recorded = yield* makeRecordAction
   const focus: Focus = Effect.fnUntraced(function* (id, address, operator) {
-    const stream = streams.get(id)
-    if (stream === undefined) return false
-    yield* stream.inspections.focus(address)
-    if (stream.others !== undefined) yield* stream.others.focus(address, operator)
+    const inspected = inspections.get(id)
+    if (inspected === undefined) return false
+    yield* inspected.focus(address)
+    yield* others.get(id)?.focus(address, operator) ?? Effect.void
     return true
   })
 
   return Effect.fnUntraced(function* (server: WatchedServer): Effect.fn.Return<Attached, never, Scope.Scope> {
-    const others = makeOtherNodes(server)
+    const nodes = makeOtherNodes(server)
     const execute = yield* makeCommands(server, { bodies, documents, focus, recorded })
     const startCall = yield* makeOperatorCalls(server)
     const call: CallAsOperator = (request, operator) => {
@@ -208,8 +197,8 @@ const makeAttach = Effect.fnUntraced(function* ({ bodies, streams }: Watched, op
       return recorded("call", operator, { line, office, computer, tool }, startCall(request, operator))
     }
     yield* server.nodes.serveOperators(yield* makeNodeService({ open: openHere, execute, call }))
-    const commands = makeClusterCommands(server, others, { execute, call })
-    return { server, others, detached: yield* Deferred.make<undefined>(), ...commands }
+    const commands = makeClusterCommands(server, nodes, { execute, call })
+    return { server, nodes, detached: yield* Deferred.make<undefined>(), ...commands }
   })
 })
 
@@ -221,7 +210,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   const attach = yield* makeAttach(watched, openHere)
   const now = () => clock.currentTimeMillisUnsafe()
   const addEvent = (event: PageEvent): void => {
-    for (const { buffer } of streams.values()) buffer.addEvent(event)
+    for (const buffer of streams.values()) buffer.addEvent(event)
   }
 
   /** Adds an observer to those of the context, for the time that a stream is open. */
@@ -243,7 +232,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
       const connection = event.sid === undefined ? undefined : connections.get(event.sid)
       const shown = toMembershipEvent(event, node, connection, now())
       if (shown !== undefined) addEvent(shown)
-      if (event._tag === "Entered") for (const { inspections } of streams.values()) inspections.add(event.sid)
+      if (event._tag === "Entered") for (const one of watched.inspections.values()) one.add(event.sid)
     }),
     observe(UpdateObservers, (update) => addEvent({ _tag: "Updated", ...update, at: now() }))
   ])
@@ -252,9 +241,8 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
     hasBodies: bodies !== undefined,
     open: Effect.gen(function* () {
       const stream = yield* openHere
-      const own = streams.get(stream.snapshot.stream)
-      if (own !== undefined && watched.attached !== undefined)
-        own.others = yield* watched.attached.others.follow(own.buffer)
+      if (watched.attached !== undefined)
+        yield* keep(watched.others, stream.snapshot.stream, yield* watched.attached.nodes.follow(stream.buffer))
       return stream
     }),
     execute: (command, operator) =>

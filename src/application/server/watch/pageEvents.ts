@@ -10,7 +10,6 @@ import type { Connection } from "../connections/Connections.ts"
 import { truncateText } from "../../shared/logLimits.ts"
 import { callOutcome, type CompletedCall, type ObservedEvent, type StartedCall } from "../observability/observers.ts"
 import type { InFlightCall } from "../connections/InFlightCall.ts"
-import { makeRing } from "../../shared/page/Ring.ts"
 import { maxCallsPerBatch, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
 
 /** A connection as a member of an office. `now` replaces a missing time of its join. */
@@ -129,10 +128,10 @@ type MutableActivity = { -readonly [K in keyof OfficeActivity]: OfficeActivity[K
  * way of every call. Most calls end at once, and of many calls a page shows a few: the others are counted only, because
  * objects that live until the next garbage collection cost more than all else here.
  */
-export const makeCallTable = (streams: ReadonlyMap<string, { readonly buffer: StreamBuffer }>) => {
+export const makeCallTable = (streams: ReadonlyMap<string, StreamBuffer>) => {
   /** Running calls that were given to the streams. A map of all would move them to the old generation. */
   const running = new Map<number, PageCall>()
-  const ended = makeRing<PageCall>(maxEndedCalls)
+  let ended: Array<PageCall> = []
   /** By line and office: a joined key would be made for every call. */
   let activity = new Map<string, Map<string, MutableActivity>>()
 
@@ -154,7 +153,7 @@ export const makeCallTable = (streams: ReadonlyMap<string, { readonly buffer: St
   }
 
   const addCall = (call: PageCall): void => {
-    for (const { buffer } of streams.values()) buffer.addCall(call)
+    for (const buffer of streams.values()) buffer.addCall(call)
   }
 
   /** The calls in flight that were not given to the streams, the oldest first. Both members of a call may list it. */
@@ -169,21 +168,22 @@ export const makeCallTable = (streams: ReadonlyMap<string, { readonly buffer: St
     end: (completed: CompletedCall, node: string): void => {
       const { endedAt, serial } = completed
       const before = running.get(serial)
-      const isShown = before !== undefined || Iterable.some(streams.values(), ({ buffer }) => buffer.hasSpaceForEnded())
+      const isShown = before !== undefined || Iterable.some(streams.values(), (buffer) => buffer.hasSpaceForEnded())
       // Only for the calls that are shown: a parse of each reply would cost more than its routing.
       if (isShown) parseReply(completed)
       const outcome = pageOutcome(completed)
       const isToolCall = completed.event === calls.toolCall.event
       if (isToolCall) countEnd(completed, node, outcome)
       if (!isShown) {
-        if (isToolCall) for (const { buffer } of streams.values()) buffer.omitCall()
+        if (isToolCall) for (const buffer of streams.values()) buffer.omitCall()
         return
       }
       running.delete(serial)
       const call = { ...(before ?? toPageCall(completed, node)), endedAt, outcome }
       ended.push(call)
+      if (ended.length > maxEndedCalls) ended.shift()
       if (before !== undefined) return addCall(call)
-      for (const { buffer } of streams.values()) buffer.addEndedCall(call)
+      for (const buffer of streams.values()) buffer.addEndedCall(call)
     },
     /** Gives calls in flight to the streams that run for a while at the time `now`: a batch full, the oldest first. */
     showRunning: (inFlight: Iterable<Origin>, node: string, now: number): void => {
@@ -193,7 +193,7 @@ export const makeCallTable = (streams: ReadonlyMap<string, { readonly buffer: St
     /** The calls of a snapshot: the latest ended ones, then the latest running ones. The streams have all of them. */
     snapshot: (inFlight: Iterable<Origin>, node: string): ReadonlyArray<PageCall> => {
       for (const { describe } of hiddenOf(inFlight)) addCall(keep(describe(), node))
-      return [...ended.values(), ...[...running.values()].slice(-maxRunningCalls)]
+      return [...ended, ...[...running.values()].slice(-maxRunningCalls)]
     },
     /** The activity since it was last taken. */
     takeActivity: (): ReadonlyArray<OfficeActivity> => {
@@ -206,6 +206,6 @@ export const makeCallTable = (streams: ReadonlyMap<string, { readonly buffer: St
       running.clear()
       activity = new Map()
     },
-    clearEnded: ended.clear
+    clearEnded: () => void (ended = [])
   }
 }

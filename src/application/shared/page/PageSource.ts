@@ -1,5 +1,5 @@
-import { Duration, Effect, Queue, type Scope, Stream } from "effect"
-import type { PageBatch, PageSnapshot, OfficeAddress } from "../../../domain/page/PageEvent.ts"
+import { Effect, Queue, type Scope, Stream } from "effect"
+import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { operatorName as nameOfOperator } from "../../../domain/approvals/Caller.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
@@ -15,16 +15,7 @@ import {
   requestTag
 } from "../../../domain/page/PageCommand.ts"
 import { type MethodFields, type PageMethodName, pageMethodNames } from "../../../domain/wire/calls.ts"
-
-/** Shortest time between two batches of a stream. */
-export const batchInterval = Duration.millis(100)
-
-/** What an operator sees: a snapshot, and then the changes. */
-export interface PageStream {
-  readonly snapshot: PageSnapshot
-  /** Waits for the next batch, at most about a second; `undefined` when the Server has begun to shut down. */
-  readonly next: Effect.Effect<PageBatch | undefined>
-}
+import type { PageStream } from "./openPageStream.ts"
 
 /** An operator whom the adapter of the page has authenticated. */
 export interface Operator {

@@ -26,7 +26,7 @@ const openEvents = (): void => {
   opened.onmessage = ({ data }) => {
     if (source !== opened) return
     const message = parseJson(String(data)) as PageMessage
-    if (message._tag === "Snapshot") {
+    if ("stream" in message) {
       attempt = 0
       connection.value = "Connected"
     }

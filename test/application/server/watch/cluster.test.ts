@@ -17,6 +17,7 @@ import {
   toolResult
 } from "./watchedServer.ts"
 import { effectWith } from "../../../testWith.ts"
+import { partsOf } from "../../../page/scripted/snapshotParts.ts"
 
 /** Two Servers of one cluster, of which the second one has an office with an Agent and a Computer. */
 const twoNodes = Effect.fnUntraced(function* (
@@ -150,7 +151,7 @@ describe("a command in a cluster", () => {
     "cancels a call of a node whose name has a slash",
     function* ({ computer, one, two }) {
       yield* startCall(yield* two.agent())
-      const id = (yield* two.watch.open).snapshot.calls[0]?.id ?? ""
+      const id = partsOf((yield* two.watch.open).snapshot).calls[0]?.id ?? ""
       yield* one.watch.execute({ _tag: "CancelCall", id }, olga)
       yield* elapse()
       assert.include(eventsOf(computer), "notify:tool_call_cancel")

@@ -5,6 +5,7 @@ import { admissionRejected, allowAll } from "../../../../src/application/ports/A
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { elapse, line, makeCall, node, openStream, startWatched, toolResult } from "./watchedServer.ts"
 import { effectWith } from "../../../testWith.ts"
+import { partsOf } from "../../../page/scripted/snapshotParts.ts"
 
 const test = effectWith(startWatched())
 
@@ -62,7 +63,7 @@ describe("a stream", () => {
     assert.deepInclude(entered?.member, { line, version: PROTOCOL_VERSION, joinedAt: 50, node })
     assert.deepStrictEqual(
       stream.tagged("Entered").map(({ member }) => member),
-      snapshot.members
+      partsOf(snapshot).members
     )
   })
 

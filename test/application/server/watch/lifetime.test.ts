@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { endedCallsRetention, maxStreams } from "../../../../src/application/server/watch/OfficeWatch.ts"
+import { endedCallsRetention } from "../../../../src/application/server/watch/OfficeWatch.ts"
+import { maxStreams } from "../../../../src/application/shared/page/openPageStream.ts"
 import { settle } from "../../../settle.ts"
 import {
   elapse,
@@ -17,6 +18,7 @@ import {
 } from "./watchedServer.ts"
 import { maxCallsPerBatch, maxQueuedEvents } from "../../../../src/application/shared/page/StreamBuffer.ts"
 import { effectWith } from "../../../testWith.ts"
+import { partsOf } from "../../../page/scripted/snapshotParts.ts"
 
 /** A Server whose only stream has shown a call and is closed. */
 const closedStream = Effect.gen(function* () {
@@ -25,7 +27,10 @@ const closedStream = Effect.gen(function* () {
   yield* Scope.provide(server.watch.open, scope)
   yield* makeCall(server.ada)
   yield* Scope.close(scope, Exit.void)
-  return { ...server, snapshotCalls: Effect.map(server.watch.open, ({ snapshot }) => outcomesOf(snapshot.calls)) }
+  return {
+    ...server,
+    snapshotCalls: Effect.map(server.watch.open, ({ snapshot }) => outcomesOf(partsOf(snapshot).calls))
+  }
 })
 
 const test = effectWith(startWatched())

@@ -20,6 +20,7 @@ import {
   startWatched
 } from "./watchedServer.ts"
 import { effectWith } from "../../../testWith.ts"
+import { partsOf } from "../../../page/scripted/snapshotParts.ts"
 
 const noFeatures = { inspection: false, operatorCalls: false, approvals: false }
 
@@ -40,7 +41,7 @@ describe("the snapshot of a stream", () => {
     const { snapshot } = yield* server.watch.open
     const common = { node, line, office: "O", version: PROTOCOL_VERSION, joinedAt: 0, subject: "anonymous" }
     const features = { inspection: true, operatorCalls: true, approvals: false }
-    assert.deepStrictEqual(snapshot.members, [
+    assert.deepStrictEqual(partsOf(snapshot).members, [
       { ...common, sid: agent.sid, role: "agent", name: "ada", features: noFeatures },
       { ...common, sid: computer.sid, role: "computer", name: "pc", features }
     ])
@@ -50,7 +51,7 @@ describe("the snapshot of a stream", () => {
     yield* TestClock.adjust("5 seconds")
     const computer = yield* server.computer()
     const times = Effect.map(Effect.scoped(server.watch.open), ({ snapshot }) =>
-      snapshot.members.map(({ joinedAt }) => joinedAt)
+      partsOf(snapshot).members.map(({ joinedAt }) => joinedAt)
     )
     yield* TestClock.adjust("5 seconds")
     assert.deepStrictEqual(yield* times, [5000])
@@ -63,15 +64,15 @@ describe("the snapshot of a stream", () => {
     test(`shows no features for ${JSON.stringify(features)} instead of an array of words`, function* (server) {
       yield* server.computer("pc", { auth: { a2c_features: features } })
       const { snapshot } = yield* server.watch.open
-      assert.deepStrictEqual(snapshot.members[0]?.features, noFeatures)
+      assert.deepStrictEqual(partsOf(snapshot).members[0]?.features, noFeatures)
     })
   }
 
   test("shows the node", function* (server) {
     yield* server.agent()
     const { snapshot } = yield* server.watch.open
-    const [shown] = snapshot.nodes
-    assert.strictEqual(snapshot.nodes.length, 1)
+    const [shown] = partsOf(snapshot).nodes
+    assert.strictEqual(partsOf(snapshot).nodes.length, 1)
     assert.deepInclude(shown, { node, version: packageVersion, state: "ready", connections: 1, callsInFlight: 0 })
     assert.include(shown?.lines ?? [], line)
   })
@@ -81,7 +82,7 @@ describe("the snapshot of a stream", () => {
     const { snapshot } = yield* watch.open
     const members = { line, office: "O", agent: "ada", subject: "anonymous", computer: "pc" }
     const call = { node, ...members, event: "client:tool_call", tool: "fs:read", reqId: "r", startedAt: 0 }
-    assert.deepStrictEqual(snapshot.calls, [{ id: `${node}/1`, ...call }])
+    assert.deepStrictEqual(partsOf(snapshot).calls, [{ id: `${node}/1`, ...call }])
   })
 
   testRunning(
@@ -99,7 +100,7 @@ describe("the snapshot of a stream", () => {
       const { snapshot } = yield* server.watch.open
       const decision = { _tag: "Decided", computer: "pc", isAllowed: true, by: "operator:otto" } as const
       assert.deepStrictEqual(
-        snapshot.calls.map(({ decision, status }) => ({ decision, status })),
+        partsOf(snapshot).calls.map(({ decision, status }) => ({ decision, status })),
         [{ decision, status: { _tag: "Progressing", computer: "pc", progress: 3 } }]
       )
     }
@@ -112,7 +113,7 @@ describe("the snapshot of a stream", () => {
       yield* settle
       const { snapshot } = yield* server.watch.open
       assert.deepStrictEqual(
-        snapshot.nodes.map(({ connections }) => connections),
+        partsOf(snapshot).nodes.map(({ connections }) => connections),
         [1]
       )
     })
@@ -121,14 +122,14 @@ describe("the snapshot of a stream", () => {
   testOffice("has the calls that ended while another stream was open", function* ({ ada, watch }) {
     yield* watch.open
     yield* makeCall(ada)
-    assert.deepStrictEqual(outcomesOf((yield* watch.open).snapshot.calls), ["fs:list: ok"])
+    assert.deepStrictEqual(outcomesOf(partsOf((yield* watch.open).snapshot).calls), ["fs:list: ok"])
   })
 
   test("omits members beyond the maximum", function* (server) {
     const count = maxSnapshotMembers + 3
     yield* Effect.forEach(Array(count).keys(), (index) => server.agent("ada", { office: `O${index}` }))
     const { snapshot } = yield* server.watch.open
-    assert.deepStrictEqual([snapshot.members.length, snapshot.omittedMembers], [maxSnapshotMembers, 3])
+    assert.deepStrictEqual([partsOf(snapshot).members.length, snapshot.omittedMembers], [maxSnapshotMembers, 3])
   })
 
   it.effect("has the latest running calls up to the maximum", () =>
@@ -137,7 +138,7 @@ describe("the snapshot of a stream", () => {
       const limits = { callsPerAgent: count, callsPerComputer: count, messagesPerSecond: 1e6, messageBurst: 1e6 }
       const server = yield* startOffice(Effect.never, { limits })
       yield* Effect.forEach(Array(count).keys(), () => startCall(server.ada))
-      const { calls } = (yield* server.watch.open).snapshot
+      const { calls } = partsOf((yield* server.watch.open).snapshot)
       const ids = calls.map(({ id }) => id)
       assert.deepStrictEqual(ids, latestIds(count))
     })
@@ -152,7 +153,7 @@ describe("the snapshot of a stream", () => {
         yield* makeCall(server.ada)
         if (call % maxCallsPerBatch === 0) yield* elapse()
       }
-      const { calls } = (yield* server.watch.open).snapshot
+      const { calls } = partsOf((yield* server.watch.open).snapshot)
       const ids = calls.map(({ id }) => id)
       assert.deepStrictEqual(ids, latestIds(count))
     })
@@ -161,7 +162,7 @@ describe("the snapshot of a stream", () => {
   testOffice("has no ended calls that all streams have omitted", function* (server) {
     yield* openStream(server)
     yield* Effect.forEach(Array(maxCallsPerBatch + 2).keys(), () => makeCall(server.ada))
-    const { calls } = (yield* server.watch.open).snapshot
+    const { calls } = partsOf((yield* server.watch.open).snapshot)
     assert.deepStrictEqual([calls.length, calls.at(-1)?.id], [maxCallsPerBatch, `${node}/${maxCallsPerBatch}`])
   })
 
@@ -175,7 +176,7 @@ describe("the snapshot of a stream", () => {
 describe("a call while no stream is open", () => {
   testOffice("leaves no trace in the next stream", function* ({ ada, watch }) {
     yield* makeCall(ada)
-    assert.deepStrictEqual((yield* watch.open).snapshot.calls, [])
+    assert.deepStrictEqual(partsOf((yield* watch.open).snapshot).calls, [])
   })
 
   testRunning("disappears when it ends, although a stream has shown it", function* (server) {
@@ -184,6 +185,6 @@ describe("a call while no stream is open", () => {
     yield* startCall(server.ada)
     yield* Scope.close(scope, Exit.void)
     yield* server.pc.close
-    assert.deepStrictEqual((yield* server.watch.open).snapshot.calls, [])
+    assert.deepStrictEqual(partsOf((yield* server.watch.open).snapshot).calls, [])
   })
 })

@@ -17,7 +17,8 @@ import type { PageBatch, PageCall, PageEvent } from "../../../../src/domain/page
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { settle } from "../../../settle.ts"
 import { connectMember, joinMember, type Member, type MemberOptions } from "../clusterNode.ts"
-import type { PageStream, Operator } from "../../../../src/application/shared/page/PageSource.ts"
+import type { PageStream } from "../../../../src/application/shared/page/openPageStream.ts"
+import type { Operator } from "../../../../src/application/shared/page/PageSource.ts"
 
 /** The protocol line of the members. */
 export const line = PROTOCOL_VERSION.split(".").slice(0, 2).join(".")

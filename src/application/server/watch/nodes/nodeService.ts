@@ -9,7 +9,8 @@ import type { PageBatch } from "../../../../domain/page/PageEvent.ts"
 import { makeCodec } from "../../../../domain/validation.ts"
 import { type Body, decodeBody, jsonBody } from "../../../ports/Body.ts"
 import type { Reply } from "../../../ports/Transport.ts"
-import type { ExecuteCommand, CallAsOperator, Operator, PageStream } from "../../../shared/page/PageSource.ts"
+import type { PageStream } from "../../../shared/page/openPageStream.ts"
+import type { ExecuteCommand, CallAsOperator, Operator } from "../../../shared/page/PageSource.ts"
 import { secureRandomHex } from "../../../shared/secureRandom.ts"
 
 /** The event of requests between nodes for their operators. */

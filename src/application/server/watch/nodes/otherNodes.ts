@@ -9,7 +9,7 @@ import {
   pageCommands,
   type TagsWithTarget
 } from "../../../../domain/page/PageCommand.ts"
-import type { OfficeAddress, PageBatch, PageEvent, PageSnapshot } from "../../../../domain/page/PageEvent.ts"
+import type { OfficeAddress, PageBatch, PageSnapshot } from "../../../../domain/page/PageEvent.ts"
 import { jsonBody } from "../../../ports/Body.ts"
 import type { Reply } from "../../../ports/Transport.ts"
 import type { NodeReplyExit } from "../../nodes/nodeMessages.ts"
@@ -24,7 +24,8 @@ import {
   toNodeOperator,
   unreachable
 } from "./nodeService.ts"
-import { type PageReply, type Operator, batchInterval, type PageSource } from "../../../shared/page/PageSource.ts"
+import { batchInterval } from "../../../shared/page/openPageStream.ts"
+import type { PageReply, Operator, PageSource } from "../../../shared/page/PageSource.ts"
 import type { StreamBuffer } from "../../../shared/page/StreamBuffer.ts"
 import type { ComputerAddress } from "../computerRequests.ts"
 
@@ -71,12 +72,6 @@ type RequestNode = ReturnType<typeof makeRequestNode>
 const closeStream = (request: RequestNode, node: string, stream: string) =>
   Effect.forkDetach(Effect.ignore(request(node, { _tag: "Close", stream })))
 
-const eventsOf = ({ calls, members, nodes }: PageSnapshot): ReadonlyArray<PageEvent> => [
-  ...nodes.map((node): PageEvent => ({ _tag: "Node", node })),
-  ...members.map((member): PageEvent => ({ _tag: "Entered", member })),
-  ...calls.map((call): PageEvent => ({ _tag: "Call", call }))
-]
-
 /** Makes the function that adds the events of the other nodes to a stream, as long as the scope. */
 const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
   Effect.fnUntraced(function* (buffer: StreamBuffer) {
@@ -106,14 +101,13 @@ const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
     const followNode = Effect.fnUntraced(
       function* (node: string) {
         const snapshot = yield* openNode(node)
-        buffer.addOthers(eventsOf(snapshot), 0, 0)
+        buffer.addBatch(snapshot)
         yield* focusNode(node, snapshot.stream)
         const next = Effect.gen(function* () {
           // A slow reader slows the other node, which then leaves out more itself.
           yield* Effect.repeat(Effect.sleep(batchInterval), { until: buffer.hasSpace })
           const { isLast, messages } = yield* request(node, { _tag: "Next", stream: snapshot.stream })
-          for (const message of messages as ReadonlyArray<PageBatch>)
-            buffer.addOthers(message.events, message.omittedCalls, message.droppedEvents)
+          for (const batch of messages as ReadonlyArray<PageBatch>) buffer.addBatch(batch)
           return isLast
         })
         yield* Effect.repeat(next, { until: (isLast) => isLast })

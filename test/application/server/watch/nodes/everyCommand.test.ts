@@ -13,6 +13,7 @@ import { lineNamed, lineNames } from "../../../../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../../../../src/domain/wire/version.ts"
 import { elapse, startWatched, toolCall, toolResult } from "../watchedServer.ts"
 import { effectWith } from "../../../../testWith.ts"
+import { partsOf } from "../../../../page/scripted/snapshotParts.ts"
 
 /** An operator whose identity has all its parts. */
 const olga = {
@@ -339,7 +340,7 @@ describe.each(rows)("a Server on line %s, at %s of the Computer", (line, place) 
     yield* two.watch.open
     yield* Effect.forkScoped(agent.request("client:tool_call", toolCall("ada")), { startImmediately: true })
     yield* elapse()
-    const id = (yield* two.watch.open).snapshot.calls[0]?.id ?? ""
+    const id = partsOf((yield* two.watch.open).snapshot).calls[0]?.id ?? ""
     assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "CancelCall", id }), {})
     yield* elapse()
     const value = { agent: "ada", req_id: "r" }
@@ -383,7 +384,7 @@ describe.each(rows)("a Server on line %s, at %s of the Computer", (line, place) 
     const calling = yield* Effect.forkScoped(request, { startImmediately: true })
     yield* elapse("2 seconds")
     yield* Fiber.join(calling)
-    const id = (yield* two.watch.open).snapshot.calls[0]?.id ?? ""
+    const id = partsOf((yield* two.watch.open).snapshot).calls[0]?.id ?? ""
     const captured = yield* one.watch.execute({ _tag: "GetCallBody", id }, olga)
     const { params, result } = Object(captured)
     assert.deepStrictEqual([JSON.parse(params), JSON.parse(result)], [{ path: "/" }, toolResult("done")])

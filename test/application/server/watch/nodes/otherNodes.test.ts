@@ -11,7 +11,7 @@ import { settle } from "../../../../settle.ts"
 import { makeParts } from "../../parts.ts"
 import { olga } from "../watchedServer.ts"
 
-const snapshot = { stream: "s", members: [], calls: [], nodes: [] }
+const snapshot = { stream: "s", at: 0, events: [], omittedMembers: 0, omittedCalls: 0, droppedEvents: 0 }
 
 /** The other nodes of a Server: `two`, which gives these replies. */
 const otherNodes = (replyTo: (request: NodeRequest) => unknown) =>
@@ -36,7 +36,7 @@ const otherNodes = (replyTo: (request: NodeRequest) => unknown) =>
 
 /** A stream that follows another node, whose every batch has omitted two calls and dropped three events. */
 const following = Effect.gen(function* () {
-  const messages = [{ _tag: "Batch", at: 0, events: [], omittedCalls: 2, droppedEvents: 3 }]
+  const messages = [{ at: 0, events: [], omittedCalls: 2, droppedEvents: 3 }]
   const { others, requests } = yield* otherNodes(({ _tag }) => ({
     value: _tag === "OpenPage" ? snapshot : { messages, isLast: false }
   }))

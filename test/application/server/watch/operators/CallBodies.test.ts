@@ -6,6 +6,7 @@ import { maxCapturedLength } from "../../../../../src/application/server/watch/C
 import type { PageReplies } from "../../../../../src/domain/page/PageCommand.ts"
 import type { OfficeWatchOptions } from "../../../../../src/application/server/watch/OfficeWatch.ts"
 import { makeCall, olga, startOffice, toolResult } from "../watchedServer.ts"
+import { partsOf } from "../../../../page/scripted/snapshotParts.ts"
 
 /** An office with an open stream, and calls in it. */
 const officeWith = Effect.fnUntraced(function* (reply: unknown, watch: OfficeWatchOptions = { bodies: {} }) {
@@ -13,7 +14,10 @@ const officeWith = Effect.fnUntraced(function* (reply: unknown, watch: OfficeWat
   const scope = yield* Scope.make()
   yield* Scope.provide(server.watch.open, scope)
   const getBody = (id: string) => server.watch.execute({ _tag: "GetCallBody", id }, olga)
-  const lastId = Effect.map(Effect.scoped(server.watch.open), ({ snapshot }) => snapshot.calls.at(-1)?.id ?? "")
+  const lastId = Effect.map(
+    Effect.scoped(server.watch.open),
+    ({ snapshot }) => partsOf(snapshot).calls.at(-1)?.id ?? ""
+  )
   return {
     ...server,
     getBody,

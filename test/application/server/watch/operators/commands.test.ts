@@ -16,6 +16,7 @@ import {
   toolResult
 } from "../watchedServer.ts"
 import { effectWith } from "../../../../testWith.ts"
+import { partsOf } from "../../../../page/scripted/snapshotParts.ts"
 
 /** An office with a running call, and its id in a stream. */
 const runningCall = Effect.gen(function* () {
@@ -25,7 +26,7 @@ const runningCall = Effect.gen(function* () {
   const call = yield* startCall(agent)
   const stream = yield* openStream(server)
   const cancelled = () => computer.received.filter(({ event }) => event === "notify:tool_call_cancel")
-  return { ...server, agent, computer, call, stream, cancelled, id: stream.snapshot.calls[0]?.id ?? "" }
+  return { ...server, agent, computer, call, stream, cancelled, id: partsOf(stream.snapshot).calls[0]?.id ?? "" }
 })
 
 describe("Disconnect", () => {
@@ -38,7 +39,7 @@ describe("Disconnect", () => {
     yield* agent.closed
     yield* elapse()
     assert.deepStrictEqual(stream.events(), [{ _tag: "Left", sid: agent.sid, at: 0 }])
-    assert.deepStrictEqual((yield* server.watch.open).snapshot.members, [])
+    assert.deepStrictEqual(partsOf((yield* server.watch.open).snapshot).members, [])
   })
 
   test("closes the connection of a client in no office", function* (server) {
@@ -102,7 +103,7 @@ describe("CancelCall", () => {
     const request = { agent: "ada", req_id: "q", computer: "pc" }
     const listing = yield* Effect.forkChild(agent.request("client:get_tools", request), { startImmediately: true })
     yield* settle
-    const calls = (yield* watch.open).snapshot.calls
+    const calls = partsOf((yield* watch.open).snapshot).calls
     const { id = "" } = calls.find(({ reqId }) => reqId === "q") ?? {}
     yield* watch.execute({ _tag: "CancelCall", id }, olga)
     assert.deepInclude(yield* Fiber.join(listing), { code: 403 })

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
 import type { ProtocolError } from "../../../../../src/domain/model/ProtocolError.ts"
 import { line, olga, startWatched } from "../watchedServer.ts"
+import { partsOf } from "../../../../page/scripted/snapshotParts.ts"
 
 const target = { line, office: "O", computer: "pc" }
 const getTools = { _tag: "GetTools", ...target } as const
@@ -103,7 +104,7 @@ describe("the request of an operator to a Computer", () => {
       const { execute, watch } = yield* officeWith(replyWith({ tools: [] }))
       yield* watch.open
       assert.deepStrictEqual(yield* execute(getTools), { tools: [], startingServers: [] })
-      assert.deepStrictEqual((yield* watch.open).snapshot.calls, [])
+      assert.deepStrictEqual(partsOf((yield* watch.open).snapshot).calls, [])
     })
   )
 

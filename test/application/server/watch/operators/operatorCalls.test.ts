@@ -19,6 +19,7 @@ import {
 } from "../watchedServer.ts"
 import type { Operator } from "../../../../../src/application/shared/page/PageSource.ts"
 import { effectWith } from "../../../../testWith.ts"
+import { partsOf } from "../../../../page/scripted/snapshotParts.ts"
 
 const request = { line, office: "O", computer: "pc", tool: "fs:list", params: { a: 1 }, timeout: 60 }
 
@@ -55,7 +56,7 @@ const office = Effect.gen(function* () {
       })
   })
   const members = Effect.map(Effect.scoped(server.watch.open), ({ snapshot }) =>
-    snapshot.members.map(({ name }) => name)
+    partsOf(snapshot).members.map(({ name }) => name)
   )
   return {
     ...server,
@@ -81,7 +82,7 @@ describe("a call of an operator", () => {
     assert.deepStrictEqual(messages, [started])
     const { snapshot } = yield* watch.open
     const identity = { role: "agent", name: "operator:olga", subject: "olga" } as const
-    assert.deepInclude(snapshot.members.at(-1), { node, line, office: "O", ...identity })
+    assert.deepInclude(partsOf(snapshot).members.at(-1), { node, line, office: "O", ...identity })
   })
 
   it.effect("ends with the result for a slow reader, which misses the first statuses", () =>
@@ -115,7 +116,7 @@ describe("a call of an operator", () => {
   const disconnect = ({ watch }: Effect.Success<typeof runningCall>) =>
     Effect.gen(function* () {
       const { snapshot } = yield* watch.open
-      const { sid = "" } = snapshot.members.find(({ role }) => role === "agent") ?? {}
+      const { sid = "" } = partsOf(snapshot).members.find(({ role }) => role === "agent") ?? {}
       yield* watch.execute({ _tag: "Disconnect", sid }, olga)
     })
   const noSuchTool = { code: 4001, message: "no such tool" }
@@ -166,7 +167,7 @@ describe("a call of an operator", () => {
 
   test("ends by a cancellation of its id", function* ({ finished, messages, pc, reply, watch }) {
     const { snapshot } = yield* watch.open
-    yield* watch.execute({ _tag: "CancelCall", id: snapshot.calls[0]?.id ?? "" }, olga)
+    yield* watch.execute({ _tag: "CancelCall", id: partsOf(snapshot).calls[0]?.id ?? "" }, olga)
     yield* settle
     assert.strictEqual(cancelsOf(pc), 1)
     yield* reply(0, toolCancelled())

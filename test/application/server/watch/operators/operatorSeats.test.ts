@@ -8,6 +8,7 @@ import { settle } from "../../../../settle.ts"
 import { line, node, olga, operatorOf, startWatched, toolResult, type Watched } from "../watchedServer.ts"
 import type { Operator } from "../../../../../src/application/shared/page/PageSource.ts"
 import { effectWith } from "../../../../testWith.ts"
+import { partsOf } from "../../../../page/scripted/snapshotParts.ts"
 
 const request = { line, office: "O", computer: "pc", tool: "fs:list", params: {}, timeout: 60 }
 
@@ -32,10 +33,10 @@ const codeOf = (server: Watched, operator: Operator, given?: Partial<typeof requ
   Effect.map(Effect.flip(Effect.scoped(call(server, operator, given))), ({ code }) => code)
 
 const membersOf = ({ watch }: Watched) =>
-  Effect.map(Effect.scoped(watch.open), ({ snapshot }) => snapshot.members.map(({ name }) => name))
+  Effect.map(Effect.scoped(watch.open), ({ snapshot }) => partsOf(snapshot).members.map(({ name }) => name))
 
 const runningCalls = ({ watch }: Watched) =>
-  Effect.map(Effect.scoped(watch.open), ({ snapshot }) => snapshot.calls.length)
+  Effect.map(Effect.scoped(watch.open), ({ snapshot }) => partsOf(snapshot).calls.length)
 
 /** An office with a Computer that does not reply. */
 const office = Effect.tap(startWatched(), (server) => server.computer("pc", { answer: () => Effect.never }))
@@ -77,7 +78,7 @@ describe("the membership of an operator", () => {
     yield* begin(server)
     yield* begin(server, olga, { office: "P" })
     const { snapshot } = yield* server.watch.open
-    const agents = snapshot.members.filter(({ role }) => role === "agent")
+    const agents = partsOf(snapshot).members.filter(({ role }) => role === "agent")
     assert.deepStrictEqual(
       agents.map((member) => member.office),
       ["O", "P"]
