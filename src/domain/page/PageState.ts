@@ -1,5 +1,13 @@
 import type { Inspection } from "./Inspection.ts"
-import type { OfficeAddress, PageCall, PageEvent, PageMember, PageMessage, PageNode } from "./PageEvent.ts"
+import type {
+  OfficeActivity,
+  OfficeAddress,
+  PageCall,
+  PageEvent,
+  PageMember,
+  PageMessage,
+  PageNode
+} from "./PageEvent.ts"
 import { type CallPhase, phaseOf } from "./calls/callPhase.ts"
 import type { ComputerName } from "../model/ids.ts"
 
@@ -26,12 +34,12 @@ export interface TrackedCall {
 
 export type Rejection = Extract<PageEvent, { readonly _tag: "Rejected" }>
 
-/** The calls of an office in one second. */
-export interface ActivitySecond {
+/** The calls of an office at a node in one second. */
+export interface ActivitySecond extends OfficeActivity {
+  /** Of the office. */
+  readonly key: string
   /** Seconds of the epoch. */
   readonly second: number
-  readonly calls: number
-  readonly failed: number
 }
 
 /** What the page knows. It is bounded, except by the number of members, which the Server bounds. */
@@ -47,8 +55,8 @@ export interface PageState {
   readonly calls: ReadonlyMap<string, TrackedCall>
   /** The latest one first. */
   readonly rejections: ReadonlyArray<Rejection>
-  /** By office; the oldest second first. */
-  readonly activity: ReadonlyMap<string, ReadonlyArray<ActivitySecond>>
+  /** Of the last {@link historySeconds} seconds. */
+  readonly activity: ReadonlyArray<ActivitySecond>
   /** By Computer. */
   readonly inspections: ReadonlyMap<string, Inspection>
   /** How often each part of each Computer was updated, by {@link partKey}. */
@@ -72,7 +80,7 @@ export const initialState: PageState = {
   at: 0,
   omittedMembers: 0,
   rejections: [],
-  activity: new Map(),
+  activity: [],
   omittedCalls: 0,
   droppedEvents: 0
 }
@@ -105,28 +113,6 @@ const boundCalls = (calls: Map<string, TrackedCall>): void => {
       if (isRemoved(entry)) calls.delete(id)
     }
   }
-}
-
-/** Adds the calls of one second, and drops the seconds that are too old, also of the other offices. */
-const addActivity = (
-  activity: PageState["activity"],
-  { at, offices }: Extract<PageEvent, { readonly _tag: "Activity" }>
-): PageState["activity"] => {
-  const second = Math.floor(at / 1000)
-  const next = new Map<string, ReadonlyArray<ActivitySecond>>()
-  for (const [key, seconds] of activity) {
-    const kept = seconds.filter((one) => one.second > second - historySeconds)
-    if (kept.length > 0) next.set(key, kept)
-  }
-  for (const { calls, failed, line, office } of offices) {
-    const key = officeKey({ line, office })
-    const seconds = next.get(key) ?? []
-    const same = seconds.find((one) => one.second === second)
-    const sum = { second, calls: calls + (same?.calls ?? 0), failed: failed + (same?.failed ?? 0) }
-    const others = seconds.filter((one) => one.second !== second)
-    next.set(key, [...others, sum])
-  }
-  return next
 }
 
 type MapName = "members" | "nodes" | "calls" | "inspections" | "updates"
@@ -208,8 +194,11 @@ const applyEvent = (step: Step, event: PageEvent): unknown => {
       return edit(step, "nodes").set(event.node.node, event.node)
     case "NodeLost":
       return removeNode(step, event.node)
-    case "Activity":
-      return (next.activity = addActivity(next.activity, event))
+    case "Activity": {
+      const second = Math.floor(event.at / 1000)
+      const recent = next.activity.filter((one) => one.second > second - historySeconds)
+      return (next.activity = [...recent, ...event.offices.map((one) => ({ ...one, key: officeKey(one), second }))])
+    }
     case "Inspected":
       return edit(step, "inspections").set(computerKey(event, event.computer), event.inspection)
   }

@@ -5,20 +5,18 @@ const byText = (one: string, other: string): number => (one < other ? -1 : one >
 
 const byName = (one: PageMember, other: PageMember): number => byText(one.name, other.name)
 
-/** Calls of each second up to the latest one. */
-const historyOf = (seconds: ReadonlyArray<ActivitySecond>, latest: number): ReadonlyArray<number> => {
-  const history = Array.from({ length: historySeconds }, () => 0)
-  for (const { calls, second } of seconds) {
-    const index = historySeconds - 1 - (latest - second)
-    if (index >= 0 && index < historySeconds) history[index] = calls
-  }
-  return history
-}
+const sumOf = (activity: ReadonlyArray<ActivitySecond>, name: "calls" | "failed"): number =>
+  activity.reduce((sum, one) => sum + one[name], 0)
 
-const summarize = ({ line, office }: OfficeAddress, members: ReadonlyArray<PageMember>, state: PageState) => {
-  const latest = Math.floor(state.at / 1000)
-  const seconds = state.activity.get(officeKey({ line, office })) ?? []
-  const recent = seconds.filter(({ second }) => second > latest - historySeconds)
+const summarize = (
+  { line, office }: OfficeAddress,
+  members: ReadonlyArray<PageMember>,
+  activity: ReadonlyArray<ActivitySecond>,
+  at: number
+) => {
+  const first = Math.floor(at / 1000) - historySeconds + 1
+  const bySecond = Map.groupBy(activity, ({ second }) => second - first)
+  const history = Array.from({ length: historySeconds }, (_, index) => sumOf(bySecond.get(index) ?? [], "calls"))
   const sorted = members.toSorted(byName)
   return {
     line,
@@ -26,11 +24,11 @@ const summarize = ({ line, office }: OfficeAddress, members: ReadonlyArray<PageM
     agents: sorted.filter(({ role }) => role === "agent"),
     computers: sorted.filter(({ role }) => role === "computer"),
     /** Calls in the last full second, which the Server reports after its end. */
-    callsPerSecond: recent.findLast(({ second }) => second >= latest - 1)?.calls ?? 0,
+    callsPerSecond: history.slice(-2).findLast((calls) => calls > 0) ?? 0,
     /** Failed calls of the last minute. */
-    failed: recent.reduce((sum, { failed }) => sum + failed, 0),
+    failed: sumOf(activity, "failed"),
     /** Calls in each of the last {@link historySeconds} seconds, the oldest first. */
-    history: historyOf(recent, latest)
+    history
   }
 }
 
@@ -38,17 +36,17 @@ const summarize = ({ line, office }: OfficeAddress, members: ReadonlyArray<PageM
 export type OfficeSummary = ReturnType<typeof summarize>
 
 /** All offices that have members, by id and line. */
-export const listOffices = (state: PageState): ReadonlyArray<OfficeSummary> =>
-  [...Map.groupBy(state.members.values(), officeKey).values()]
-    .flatMap((members) => members.slice(0, 1).map((member) => summarize(member, members, state)))
+export const listOffices = ({ activity, at, members }: PageState): ReadonlyArray<OfficeSummary> => {
+  const activities = Map.groupBy(activity, ({ key }) => key)
+  return [...Map.groupBy(members.values(), officeKey)]
+    .flatMap(([key, all]) => all.slice(0, 1).map((one) => summarize(one, all, activities.get(key) ?? [], at)))
     .toSorted((one, other) => byText(one.office, other.office) || byText(one.line, other.line))
+}
 
 /** One office, without members when it is empty. */
-export const findPageOffice = (state: PageState, address: OfficeAddress): OfficeSummary => {
+export const findPageOffice = ({ activity, at, members }: PageState, address: OfficeAddress): OfficeSummary => {
   const key = officeKey(address)
-  return summarize(
-    address,
-    [...state.members.values()].filter((member) => officeKey(member) === key),
-    state
-  )
+  const all = [...members.values()].filter((member) => officeKey(member) === key)
+  const own = activity.filter((one) => one.key === key)
+  return summarize(address, all, own, at)
 }

@@ -10,7 +10,6 @@ import {
   maxLostNodes,
   maxPhases,
   maxRejections,
-  officeKey,
   partKey,
   type PageState
 } from "../../../src/domain/page/PageState.ts"
@@ -175,14 +174,9 @@ describe("applyMessage", () => {
     assert.deepStrictEqual([state.rejections.length, latest?.reason], [maxRejections, String(maxRejections + 4)])
   })
 
-  it("adds the activity of the nodes in the same second", () => {
-    const state = after(activity("n1"), activity("n2"))
-    assert.deepStrictEqual(state.activity.get(officeKey(team)), [{ second: startTime / 1000, calls: 6, failed: 2 }])
-  })
-
   it("forgets activity after a minute", () => {
     const state = after(activity("n1"), { _tag: "Activity", at: startTime + historySeconds * 1000, offices: [] })
-    assert.strictEqual(state.activity.size, 0)
+    assert.deepStrictEqual(state.activity, [])
   })
 
   it("counts the updates of a part", () => {

@@ -4,10 +4,10 @@ import type { PageEvent } from "../../../src/domain/page/PageEvent.ts"
 import { applyMessage, historySeconds, initialState, type PageState } from "../../../src/domain/page/PageState.ts"
 import { agent, makeBatch, makeMember, makeSnapshot, startTime, team } from "../../page/scripted/pageFixtures.ts"
 
-const activity = (at: number, calls: number, failed: number): PageEvent => ({
+const activity = (at: number, calls: number, failed: number, node = "n1"): PageEvent => ({
   _tag: "Activity",
   at,
-  offices: [{ ...team, node: "n1", calls, failed }]
+  offices: [{ ...team, node, calls, failed }]
 })
 
 const stateWith = (at: number, ...events: ReadonlyArray<PageEvent>): PageState =>
@@ -34,6 +34,11 @@ describe("listOffices", () => {
     const state = stateWith(startTime + 1_000, activity(startTime, 4, 1), activity(startTime + 1_000, 7, 2))
     const [office, ...others] = listOffices(state)
     assert.deepStrictEqual([office?.callsPerSecond, office?.failed, others], [7, 3, []])
+  })
+
+  it("adds the activity of the nodes in the same second", () => {
+    const [office] = listOffices(stateWith(startTime, activity(startTime, 3, 1), activity(startTime, 3, 1, "n2")))
+    assert.deepStrictEqual([office?.callsPerSecond, office?.failed], [6, 2])
   })
 
   it("gives no calls per second when the latest activity is older", () => {
