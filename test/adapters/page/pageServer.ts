@@ -173,7 +173,7 @@ export const openLines = Effect.fnUntraced(function* (url: string, path: string,
   response.on("data", (chunk: string) => {
     const parts = (rest + chunk).split("\n")
     rest = parts.pop() ?? ""
-    for (const line of parts) if (line !== "") Queue.offerUnsafe(lines, line)
+    for (const line of parts) Queue.offerUnsafe(lines, line)
   })
   response.on("close", () => Queue.endUnsafe(lines))
   return {

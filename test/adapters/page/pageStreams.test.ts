@@ -43,8 +43,8 @@ const calls = "/office/api/calls"
 
 const batch = { at: 1, events: [], omittedCalls: 0, droppedEvents: 0 } as const
 
-/** The message of a line of Server-Sent Events. */
-const messageOf = (line: string) => parseJsonObject(line.replace(/^data: /, "")) ?? {}
+/** The message of a line. */
+const messageOf = (line: string) => parseJsonObject(line) ?? {}
 
 /** Opens a stream of events in a session. */
 const openEvents = Effect.fnUntraced(function* (url: string, { headers }: { readonly headers: Sent["headers"] }) {
@@ -59,7 +59,7 @@ describe("the stream of events of the office page", () => {
       const stream = yield* openEvents(url, yield* startSession(url))
       assert.strictEqual(stream.status, 200)
       assert.deepInclude(stream.headers, {
-        "content-type": "text/event-stream; charset=utf-8",
+        "content-type": "application/x-ndjson; charset=utf-8",
         "cache-control": "no-store",
         "x-content-type-options": "nosniff"
       })
@@ -68,10 +68,10 @@ describe("the stream of events of the office page", () => {
     }
   )
 
-  effect("has a comment every 15 seconds", {}, function* (url) {
+  effect("has an empty line every 15 seconds", {}, function* (url) {
     const stream = yield* openEvents(url, yield* startSession(url))
     yield* stream.next
-    assert.deepStrictEqual([yield* passTimeUntil(stream.next), yield* passTimeUntil(stream.next)], [":", ":"])
+    assert.deepStrictEqual([yield* passTimeUntil(stream.next), yield* passTimeUntil(stream.next)], ["", ""])
   })
 
   live("is rejected without a session, and for pages of other origins", {}, function* (url) {

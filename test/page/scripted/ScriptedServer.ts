@@ -91,7 +91,7 @@ export class ScriptedServer {
   }
 
   send(message: PageMessage): void {
-    for (const stream of this.#streams) stream.write(`data: ${JSON.stringify(message)}\n\n`)
+    for (const stream of this.#streams) stream.write(`${JSON.stringify(message)}\n`)
   }
 
   /** Ends all streams, as a Server that restarts. */
@@ -148,10 +148,10 @@ export class ScriptedServer {
   }
 
   #events(response: ServerResponse): void {
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" })
-    response.write(`: open\n\ndata: ${JSON.stringify(this.snapshot)}\n\n`)
+    response.writeHead(200, { "content-type": "application/x-ndjson", "cache-control": "no-store" })
+    response.write(`\n${JSON.stringify(this.snapshot)}\n`)
     if (this.firstEvents.length > 0) {
-      response.write(`data: ${JSON.stringify(makeBatch(this.firstEvents, { at: startTime }))}\n\n`)
+      response.write(`${JSON.stringify(makeBatch(this.firstEvents, { at: startTime }))}\n`)
     }
     this.#streams.add(response)
     response.on("close", () => this.#streams.delete(response))

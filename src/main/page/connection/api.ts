@@ -2,13 +2,11 @@ import { isJsonObject, parseJson } from "../../../domain/json.ts"
 import type * as Page from "../../../domain/page/PageCommand.ts"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { PageCommandOf, PageCommandTag, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
-import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
+import type { OfficeAddress, PageMessage } from "../../../domain/page/PageEvent.ts"
 import { currentOffice, versionOf } from "./store.ts"
 
 /** The folder of the page, which may be below the path of a proxy. */
 const base = location.pathname.replace(/\/(?:index\.html)?$/, "")
-
-export const apiUrl = (name: string): string => `${base}/api/${name}`
 
 /** A request that failed. `code` is one of the protocol or of HTTP; 0 when the Server cannot be reached. */
 class RequestError extends Error implements Page.PageError {
@@ -36,7 +34,7 @@ const errorOf = async (response: Response): Promise<RequestError> => {
 }
 
 const request = async (name: string, init: RequestInit): Promise<Response> => {
-  const response = await fetch(apiUrl(name), { ...init, credentials: "same-origin", cache: "no-store" }).catch(
+  const response = await fetch(`${base}/api/${name}`, { ...init, credentials: "same-origin", cache: "no-store" }).catch(
     (error: unknown) => {
       // An aborted request is not a failure of the Server.
       if (init.signal?.aborted === true) throw error
@@ -85,11 +83,26 @@ export const sendCommand = async <T extends Page.PageCommandTag>(
   signal?: AbortSignal
 ) => (await parseReply(await send("POST", "commands", command, signal))) as Page.PageReplies[T]
 
-/** Starts a request whose reply is a stream of lines. */
-export const openStream = async (name: string, body: unknown, signal: AbortSignal): Promise<ReadableStream<string>> => {
-  const { body: stream } = await send("POST", name, body, signal)
-  if (stream === null) throw new RequestError(500, "The reply of the Server is empty")
-  return stream.pipeThrough(new TextDecoderStream())
+/** Calls a tool and gives the messages of the call. The signal cancels the call. */
+export const callOfficeTool = (request: Page.PageCallRequest, signal: AbortSignal) =>
+  parseLines<Page.PageCallMessage>(send("POST", "calls", request, signal))
+
+/** Gives the messages of the stream of events. */
+export const watchEvents = (signal: AbortSignal) => parseLines<PageMessage>(request("events", { signal }))
+
+/** The values of a response with a line of JSON for each; empty lines keep it open. */
+async function* parseLines<T>(response: Promise<Response>): AsyncGenerator<T> {
+  const { body } = await response
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
+  let line = ""
+  for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
+    const [end = "", ...next] = chunk.value.split("\n")
+    line += end
+    for (const start of next) {
+      if (line !== "") yield parseJson(line) as T
+      line = start
+    }
+  }
 }
 
 /** A command whose reply a view shows. Another version fetches it again. */

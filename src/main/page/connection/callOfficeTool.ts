@@ -1,29 +1,7 @@
-import { asObject, isJsonObject, type JsonObject, parseJson, stringOrEmpty } from "../../../domain/json.ts"
-import type { PageCallMessage, PageCallRequest } from "../../../domain/page/PageCommand.ts"
-import { openStream } from "./api.ts"
+import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import type { PageCallRequest } from "../../../domain/page/PageCommand.ts"
+import { callOfficeTool } from "./api.ts"
 import { mcpToolName } from "../../../domain/model/messages/mcpNames.ts"
-
-/** Splits a stream of texts into lines without their ends. */
-async function* linesOf(stream: ReadableStream<string>): AsyncGenerator<string> {
-  const reader = stream.getReader()
-  let line = ""
-  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-    const [end = "", ...next] = chunk.value.split("\n")
-    line += end
-    for (const start of next) {
-      yield line
-      line = start
-    }
-  }
-  yield line
-}
-
-/** Calls a tool and yields the messages of the call. The signal cancels the call. */
-export async function* callOfficeTool(request: PageCallRequest, signal: AbortSignal): AsyncGenerator<PageCallMessage> {
-  for await (const line of linesOf(await openStream("calls", request, signal))) {
-    if (line.trim() !== "") yield parseJson(line) as PageCallMessage
-  }
-}
 
 /** Calls a tool, and resolves with its result as the office has it. */
 export const callToolOnce = async (request: PageCallRequest, signal: AbortSignal): Promise<JsonObject> => {

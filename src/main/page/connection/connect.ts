@@ -1,65 +1,40 @@
 import { effect } from "@preact/signals"
-import { parseJson } from "../../../domain/json.ts"
-import type { PageMessage } from "../../../domain/page/PageEvent.ts"
-import { apiUrl, fetchSession, sendCommand } from "./api.ts"
+import { fetchSession, sendCommand, watchEvents } from "./api.ts"
 import { clearPageCalls } from "./pageCalls.ts"
 import { connection, pageState, receive, route, session } from "./store.ts"
 
-/** Delays between attempts to connect, in milliseconds; the last one repeats. */
-const retryDelays = [500, 1_000, 2_000, 5_000, 10_000]
+/** Delays between the first attempts to connect, and between all others, in milliseconds. */
+const retryDelays = [500, 1_000, 2_000, 5_000]
+const longestDelay = 10_000
 
-let attempt = 0
-let source: EventSource | undefined
-let timer: ReturnType<typeof setTimeout> | undefined
+let open = new AbortController()
 
-const retryLater = (): void => {
-  const delay = retryDelays[Math.min(attempt, retryDelays.length - 1)] ?? 0
-  attempt += 1
-  clearTimeout(timer)
-  timer = setTimeout(() => void connect(), delay)
-  connection.value = attempt === 1 && connection.peek() === "Connected" ? "Reconnecting" : "Unavailable"
-}
-
-const openEvents = (): void => {
-  const opened = new EventSource(apiUrl("events"))
-  source = opened
-  opened.onmessage = ({ data }) => {
-    if (source !== opened) return
-    const message = parseJson(String(data)) as PageMessage
-    if ("stream" in message) {
-      attempt = 0
-      connection.value = "Connected"
-    }
-    receive(message)
-  }
-  // The browser does not tell an expired session from a Server that is down: the session is fetched again.
-  opened.onerror = () => {
-    opened.close()
-    if (source === opened) retryLater()
-  }
-}
-
-const closeEvents = (): void => {
-  clearTimeout(timer)
-  source?.close()
-  source = undefined
-}
-
-/** Fetches the session and opens the stream of events, again and again until it is open. */
+/** Fetches the session and receives the events, again and again, until the session has ended. */
 export const connect = async (): Promise<void> => {
-  closeEvents()
-  try {
-    session.value = await fetchSession()
-  } catch {
-    return retryLater()
+  open.abort()
+  open = new AbortController()
+  const { signal } = open
+  for (let attempt = 0; !signal.aborted; attempt += 1) {
+    try {
+      session.value = await fetchSession()
+      if (session.peek() === undefined) return disconnect()
+      for await (const message of watchEvents(signal)) {
+        attempt = 0
+        connection.value = "Connected"
+        receive(message)
+      }
+    } catch {
+      // The connection is lost, and made again below.
+    }
+    if (signal.aborted) return
+    connection.value = connection.peek() === "Connected" ? "Reconnecting" : "Unavailable"
+    await new Promise((resolve) => setTimeout(resolve, retryDelays[attempt] ?? longestDelay))
   }
-  if (session.peek() === undefined) disconnect()
-  else openEvents()
 }
 
 /** Shows the sign-in form after the session has ended, and forgets what it has called. */
 export const disconnect = (): void => {
-  closeEvents()
+  open.abort()
   clearPageCalls()
   session.value = undefined
   connection.value = "SignIn"

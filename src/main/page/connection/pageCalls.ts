@@ -2,8 +2,7 @@ import { signal } from "@preact/signals"
 import { describeStatus } from "../../../domain/page/calls/callPhase.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { PageCallMessage, PageCallRequest, PageError } from "../../../domain/page/PageCommand.ts"
-import { pageErrorOf } from "./api.ts"
-import { callOfficeTool } from "./callOfficeTool.ts"
+import { callOfficeTool, pageErrorOf } from "./api.ts"
 
 /** The state of a call that the page makes. */
 type PageCallState =

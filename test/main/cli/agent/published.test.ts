@@ -29,7 +29,7 @@ describe("an office that a command publishes", () => {
         const { body } = await fetch(`${page}/events`, { headers: { cookie } })
         const reader = (body ?? assert.fail("no events")).pipeThrough(new TextDecoderStream()).getReader()
         let text = ""
-        while (!text.includes("\n\n")) text += (await reader.read()).value ?? ""
+        while (!text.includes("\n")) text += (await reader.read()).value ?? ""
         await reader.cancel()
         return text
       })
