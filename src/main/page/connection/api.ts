@@ -107,7 +107,6 @@ async function* parseLines<T>(response: Promise<Response>): AsyncGenerator<T> {
 
 /** A command whose reply a view shows. Another version fetches it again. */
 interface Wanted<T extends PageCommandTag> {
-  readonly key: string
   readonly version: string
   readonly command: PageCommandOf<T>
 }
@@ -118,66 +117,54 @@ export interface Fetched<R> {
   readonly error?: PageError
 }
 
-/** The shortest time between two requests of a key, in milliseconds: a Computer may announce many changes. */
-const minInterval = 300
-
-interface Fetching {
-  version: string
-  isRunning: boolean
-  readonly abort: AbortController
-}
-
-/** Fetches replies, and again when their version changes. Replies of keys that are not wanted any more are dropped. */
-export const useReplies = <T extends PageCommandTag>(
-  wanted: ReadonlyArray<Wanted<T>>
-): ReadonlyMap<string, Fetched<PageReplies[T]>> => {
-  const [replies, setReplies] = useState<ReadonlyMap<string, Fetched<PageReplies[T]>>>(new Map())
-  const fetching = useRef(new Map<string, Fetching>())
-  const latest = useRef(wanted)
-  latest.current = wanted
-
-  const fetchReply = async (key: string): Promise<void> => {
-    const state = fetching.current.get(key)
-    const one = latest.current.find((other) => other.key === key)
-    if (state === undefined || one === undefined || state.isRunning || state.version === one.version) return
-    state.isRunning = true
-    state.version = one.version
-    const fetched = await sendCommand(one.command, state.abort.signal).then(
-      (reply): Fetched<PageReplies[T]> => ({ reply }),
-      (error: unknown): Fetched<PageReplies[T]> => ({ error: pageErrorOf(error) })
-    )
-    if (state.abort.signal.aborted) return
-    setReplies((before) => new Map(before).set(key, fetched))
-    setTimeout(() => {
-      state.isRunning = false
-      void fetchReply(key)
-    }, minInterval)
-  }
-
-  const identity = JSON.stringify(wanted.map(({ key, version }) => [key, version]))
-  useEffect(() => {
-    const keys = new Set(wanted.map(({ key }) => key))
-    for (const [key, { abort }] of fetching.current) {
-      if (keys.has(key)) continue
-      abort.abort()
-      fetching.current.delete(key)
-      setReplies((before) => new Map([...before].filter(([other]) => other !== key)))
-    }
-    for (const key of keys) {
-      if (!fetching.current.has(key)) {
-        fetching.current.set(key, { version: "", isRunning: false, abort: new AbortController() })
-      }
-      void fetchReply(key)
-    }
-  }, [identity])
-  useEffect(
-    () => () => {
-      for (const { abort } of fetching.current.values()) abort.abort()
-      fetching.current.clear()
-    },
-    []
+const settle = <R>(asked: Promise<R>): Promise<Fetched<R>> =>
+  asked.then(
+    (reply) => ({ reply }),
+    (error: unknown) => ({ error: pageErrorOf(error) })
   )
-  return replies
+
+/** The delay before a reply is fetched again, in milliseconds: a Computer may announce many changes. */
+const refetchDelay = 300
+
+/**
+ * Fetches the replies of commands, again when their version changes, and gives the reply of each command. Replies of commands
+ * that are not wanted any more are dropped.
+ */
+export const useReplies = <T extends PageCommandTag>(wanted: ReadonlyArray<Wanted<T>>) => {
+  type Kept = Fetched<PageReplies[T]> & Pick<Wanted<T>, "version">
+  const [replies, setReplies] = useState<ReadonlyMap<string, Kept>>(new Map())
+  const running = useRef(new Map<string, AbortController>())
+  const byKey = new Map(wanted.map((one) => [JSON.stringify(one.command), one]))
+  const latest = useRef(byKey)
+  latest.current = byKey
+
+  const fetchReply = async (key: string, { command, version }: Wanted<T>): Promise<void> => {
+    const abort = new AbortController()
+    running.current.set(key, abort)
+    if (replies.has(key)) await new Promise((resolve) => setTimeout(resolve, refetchDelay))
+    const fetched = await settle(sendCommand(command, abort.signal))
+    if (abort.signal.aborted) return
+    running.current.delete(key)
+    setReplies((before) => {
+      const kept = [...before].filter(([other]) => latest.current.has(other))
+      return new Map([...kept, [key, { ...fetched, version }]])
+    })
+  }
+  const abortExcept = (kept: ReadonlyMap<string, unknown>): void => {
+    for (const [key, abort] of running.current) {
+      if (kept.has(key)) continue
+      abort.abort()
+      running.current.delete(key)
+    }
+  }
+  useEffect(() => {
+    abortExcept(byKey)
+    for (const [key, one] of byKey) {
+      if (!running.current.has(key) && replies.get(key)?.version !== one.version) void fetchReply(key, one)
+    }
+  }, [JSON.stringify(wanted), replies])
+  useEffect(() => () => abortExcept(new Map()), [])
+  return (command: PageCommandOf<T>): Fetched<PageReplies[T]> => replies.get(JSON.stringify(command)) ?? {}
 }
 
 /** Asks each Computer of an office, and again when its tools change. Computers announce changes of prompts as those of tools. */
@@ -186,14 +173,13 @@ export const useComputerReplies = <T extends PageCommandTag>(
   commandOf: (computer: string) => PageCommandOf<T>
 ) => {
   const { computers } = currentOffice(address)
-  const replies = useReplies<T>(
+  const fetchedOf = useReplies<T>(
     computers.map((computer) => ({
-      key: computer.name,
       version: versionOf(computer, "toolList", "config"),
       command: commandOf(computer.name)
     }))
   )
-  const fetched = computers.map((computer) => ({ computer, ...replies.get(computer.name) }))
+  const fetched = computers.map((computer) => ({ computer, ...fetchedOf(commandOf(computer.name)) }))
   return {
     replies: fetched.flatMap(({ computer, reply }) => (reply === undefined ? [] : [{ computer, reply }])),
     isLoading: fetched.some(({ error, reply }) => reply === undefined && error === undefined),
@@ -212,12 +198,8 @@ export const useAction = <R>() => {
   const run = (action: (signal: AbortSignal) => Promise<R>): void => {
     abort.current?.abort()
     const { signal } = (abort.current = new AbortController())
-    const end = (fetched: Fetched<R>) => !signal.aborted && setState({ isRunning: false, ...fetched })
     setState({ isRunning: true })
-    action(signal).then(
-      (reply) => end({ reply }),
-      (error: unknown) => end({ error: pageErrorOf(error) })
-    )
+    void settle(action(signal)).then((fetched) => !signal.aborted && setState({ isRunning: false, ...fetched }))
   }
   return { ...state, run }
 }

@@ -64,12 +64,9 @@ export const DesktopView = ({ address }: OfficeRoute) => {
   const [format, setFormat] = useSetting("a2c.windowFormat")
   const isMarkdown = format !== "text"
   const { computers } = currentOffice(address)
-  const replies = useReplies<"GetDesktop">(
-    computers.map((computer) => ({
-      key: computer.name,
-      version: versionOf(computer, "desktop"),
-      command: { _tag: "GetDesktop", ...address, computer: computer.name }
-    }))
+  const commandOf = (computer: string) => ({ _tag: "GetDesktop", ...address, computer }) as const
+  const fetchedOf = useReplies<"GetDesktop">(
+    computers.map((computer) => ({ version: versionOf(computer, "desktop"), command: commandOf(computer.name) }))
   )
   return (
     <>
@@ -84,7 +81,7 @@ export const DesktopView = ({ address }: OfficeRoute) => {
       <p class="note">In the order of the Agent. A full-screen window hides the other windows of its MCP server.</p>
       <ComputerCards address={address} hint="Windows are MCP resources with window:// URIs of its MCP servers:">
         {({ name }) => (
-          <ReplyView {...replies.get(name)}>
+          <ReplyView {...fetchedOf(commandOf(name))}>
             {({ desktops }) => <Windows windows={desktops} isMarkdown={isMarkdown} />}
           </ReplyView>
         )}

@@ -23,8 +23,7 @@ const showElement = (element: HTMLElement | null) => element?.scrollIntoView({ b
 
 const Preview = ({ address, computer, uri }: PreviewProps) => {
   const command = { _tag: "GetDocument", ...address, computer, uri } as const
-  const key = JSON.stringify([computer, uri])
-  const fetched = useReplies<"GetDocument">([{ key, version: key, command }]).get(key)
+  const fetched = useReplies<"GetDocument">([{ version: "", command }])(command)
   return (
     <article ref={showElement}>
       <h2>
@@ -89,9 +88,8 @@ interface ComputerDocumentsProps {
 const ComputerDocuments = ({ chosen, computer, keywords }: ComputerDocumentsProps) => {
   const { line, name, office } = computer
   const [offset, setOffset] = useState(0)
-  const key = JSON.stringify([name, keywords, offset])
   const command = { _tag: "FindDocuments", line, office, computer: name, keywords, offset } as const
-  const fetched = useReplies<"FindDocuments">([{ key, version: versionOf(computer, "finder"), command }]).get(key)
+  const fetched = useReplies<"FindDocuments">([{ version: versionOf(computer, "finder"), command }])(command)
   const pageButton = (label: string, to: number, isDisabled: boolean) => (
     <button type="button" disabled={isDisabled} onClick={() => setOffset(to)}>
       {label}

@@ -210,8 +210,9 @@ const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now
   const { call } = entry
   const isRunning = call.endedAt === undefined
   const hasBodies = session.value?.hasBodies === true
-  const wanted = { key: call.id, version: String(isRunning), command: { _tag: "GetCallBody", id: call.id } } as const
-  const { error, reply } = useReplies<"GetCallBody">(hasBodies ? [wanted] : []).get(call.id) ?? {}
+  const command = { _tag: "GetCallBody", id: call.id } as const
+  const wanted = { version: String(isRunning), command }
+  const { error, reply } = useReplies<"GetCallBody">(hasBodies ? [wanted] : [])(command)
   const params = parseJsonObject(reply?.params)
   const result = parseJsonObject(reply?.result)
   return (

@@ -108,15 +108,15 @@ interface AnswerableProps extends Omit<ApprovalActionsProps, "tool">, Pick<Appro
 
 /** The details of an approval, and the answers, which need the details. */
 const AnswerableApproval = ({ entry, error: answerError, ...answering }: AnswerableProps) => {
-  const { approval, call, key } = entry
+  const { approval, call } = entry
   const actions = { ...answering, tool: approval.tool }
   const [attempt, setAttempt] = useState(0)
   // Here, so that what the user has entered outlives a failed request for the details.
   const [draft, setDraft] = useState<Draft>()
   const { computer, line, office } = call
   const command = { _tag: "GetApproval", line, office, computer, id: approval.id } as const
-  const wanted = { key, version: `${pageState.value.stream ?? ""} ${attempt}`, command }
-  const { error, reply } = useReplies<"GetApproval">([wanted]).get(key) ?? {}
+  const wanted = { version: `${pageState.value.stream ?? ""} ${attempt}`, command }
+  const { error, reply } = useReplies<"GetApproval">([wanted])(command)
   return (
     <>
       {reply !== undefined && (
