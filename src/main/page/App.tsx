@@ -140,7 +140,7 @@ const StatusLine = () => {
 
 /** The calls of this page that run, from every view. */
 const RunningCalls = () => {
-  const running = [...pageCalls.value].filter(([, { state }]) => state._tag === "Running")
+  const running = [...pageCalls.value].filter(([, { end }]) => end === undefined)
   if (running.length === 0) return null
   return (
     <details class="chip">

@@ -1,27 +1,18 @@
 import { signal } from "@preact/signals"
-import { describeStatus } from "../../../domain/page/calls/callPhase.ts"
-import type { JsonObject } from "../../../domain/json.ts"
-import type { PageCallMessage, PageCallRequest, PageError } from "../../../domain/page/PageCommand.ts"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import type { PageCallMessage, PageCallRequest } from "../../../domain/page/PageCommand.ts"
 import { callOfficeTool, pageErrorOf } from "./api.ts"
 
-/** The state of a call that the page makes. */
-type PageCallState =
-  | {
-      readonly _tag: "Running"
-      readonly as: string
-      readonly status: string
-      readonly progress?: number | undefined
-      /** The approval that the call waits for. */
-      readonly approvalId?: string | undefined
-    }
-  | { readonly _tag: "Ended"; readonly result: JsonObject; readonly took: number }
-  | { readonly _tag: "Failed"; readonly error: PageError; readonly took: number }
+type MessageOf<Tag> = Extract<PageCallMessage, { readonly _tag: Tag }>
 
-/** A call that the page makes. It continues while other views are shown. */
+/** A call that the page makes, with its last messages. It continues while other views are shown. */
 export interface PageToolCall {
   readonly request: PageCallRequest
-  readonly state: PageCallState
   readonly abort: AbortController
+  readonly started?: MessageOf<"Started">
+  readonly status?: CallStatus
+  /** Missing while the call runs; with its duration in milliseconds. */
+  readonly end?: MessageOf<"Result" | "Failed"> & { readonly took: number }
 }
 
 /** Tools whose last call is kept, the latest ones; a running call is always kept. */
@@ -33,37 +24,9 @@ export const pageCalls = signal<ReadonlyMap<string, PageToolCall>>(new Map())
 export const pageCallKey = ({ computer, line, office, tool }: Omit<PageCallRequest, "params" | "timeout">): string =>
   JSON.stringify([line, office, computer, tool])
 
-const describeCaller = (started: Extract<PageCallMessage, { readonly _tag: "Started" }>): string =>
-  started.as === "agent"
-    ? `The call runs as the Agent ${started.name} of the office.`
-    : `The call runs beside the Agent of the office, as ${started.name}.`
-
-const applyCallMessage = (call: PageCallState, message: PageCallMessage, took: number): PageCallState => {
-  switch (message._tag) {
-    case "Started":
-      return call._tag === "Running" ? { ...call, as: describeCaller(message) } : call
-    case "Status": {
-      if (call._tag !== "Running") return call
-      const { status } = message
-      const { progress, total = 0 } = status._tag === "Progressing" ? status : { progress: 0 }
-      return {
-        _tag: "Running",
-        as: call.as,
-        status: describeStatus(status),
-        progress: total > 0 ? Math.min(1, Math.max(0, progress / total)) : undefined,
-        approvalId: status._tag === "WaitingForConsent" ? status.approval?.id : undefined
-      }
-    }
-    case "Result":
-      return { _tag: "Ended", result: message.result, took }
-    case "Failed":
-      return { _tag: "Failed", error: message.error, took }
-  }
-}
-
 const setCall = (key: string, call: PageToolCall): void => {
   const others = [...pageCalls.peek()].filter(([other]) => other !== key)
-  const ended = others.filter(([, { state }]) => state._tag !== "Running")
+  const ended = others.filter(([, { end }]) => end !== undefined)
   const dropped = new Set(ended.slice(0, Math.max(0, others.length + 1 - maxCalls)).map(([other]) => other))
   pageCalls.value = new Map([...others.filter(([other]) => !dropped.has(other)), [key, call]])
 }
@@ -74,20 +37,20 @@ export const startPageCall = async (request: PageCallRequest): Promise<void> => 
   pageCalls.peek().get(key)?.abort.abort()
   const abort = new AbortController()
   const start = performance.now()
-  let state: PageCallState = { _tag: "Running", as: "", status: "" }
-  setCall(key, { request, state, abort })
-  const show = (next: PageCallState): void => {
-    state = next
-    if (pageCalls.peek().get(key)?.abort === abort) setCall(key, { request, state, abort })
+  let call: PageToolCall = { request, abort }
+  setCall(key, call)
+  const show = (message: PageCallMessage): void => {
+    if (message._tag === "Started") call = { ...call, started: message }
+    else if (message._tag === "Status") call = { ...call, status: message.status }
+    else call = { ...call, end: { ...message, took: performance.now() - start } }
+    if (pageCalls.peek().get(key)?.abort === abort) setCall(key, call)
   }
   try {
-    for await (const message of callOfficeTool(request, abort.signal)) {
-      show(applyCallMessage(state, message, performance.now() - start))
-    }
-    if (state._tag === "Running") throw new Error("The Server ended the reply before the result")
-  } catch (error) {
-    const failure = abort.signal.aborted ? { code: 0, message: "cancelled" } : pageErrorOf(error)
-    show({ _tag: "Failed", error: failure, took: performance.now() - start })
+    for await (const message of callOfficeTool(request, abort.signal)) show(message)
+    if (call.end === undefined) throw new Error("The Server ended the reply before the result")
+  } catch (failure) {
+    const error = abort.signal.aborted ? { code: 0, message: "cancelled" } : pageErrorOf(failure)
+    show({ _tag: "Failed", error })
   }
 }
 

@@ -95,8 +95,8 @@ export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress;
   const isPermitted = isOfAgent || isFree || operatorCalls
   const target = { ...address, computer: chosen.computer.name, tool: chosen.tool.name }
   const call = pageCalls.value.get(pageCallKey(target))
-  const isRunning = call?.state._tag === "Running"
-  const problems = new Map(call?.state._tag === "Ended" ? argumentProblems(call.state.result) : [])
+  const isRunning = call !== undefined && call.end === undefined
+  const problems = new Map(call?.end?._tag === "Result" ? argumentProblems(call.end.result) : [])
   for (const [path, message] of shown) problems.set(path, message)
   const start = (event: Event) => {
     event.preventDefault()

@@ -1,4 +1,5 @@
 import { formatDuration } from "../../../../domain/text/format.ts"
+import { describeStatus } from "../../../../domain/page/calls/callPhase.ts"
 import type { PageToolCall } from "../../connection/pageCalls.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { CallResult } from "../../parts/CallResult.tsx"
@@ -12,42 +13,49 @@ interface RunningCallProps {
 }
 
 /** A call from its start to its result, with the approval that it waits for. */
-export const RunningCall = ({ call: { request, state: call }, tool }: RunningCallProps) => {
-  switch (call._tag) {
-    case "Running":
-      return (
-        <>
-          <div role="status">
-            <p>
-              Running. <Name of={call.as} length={1_000} />
-            </p>
-            {call.status !== "" && (
-              <p>
-                <Name of={call.status} length={1_000} />
-              </p>
-            )}
-            {call.progress !== undefined && <progress value={call.progress} aria-label="progress of the call" />}
-          </div>
-          <CallApprovals isShown={({ approval }) => approval.id === call.approvalId} />
-        </>
-      )
-    case "Failed":
-      return (
-        <div class="error" role="alert">
+export const RunningCall = ({ call: { end, request, started, status }, tool }: RunningCallProps) => {
+  if (end === undefined) {
+    const { progress, total = 0 } = status?._tag === "Progressing" ? status : { progress: 0 }
+    const approval = status?._tag === "WaitingForConsent" ? status.approval : undefined
+    return (
+      <>
+        <div role="status">
           <p>
-            Failed after {formatDuration(call.took)}
-            {call.error.code !== 0 && ` with code ${call.error.code}`}:
+            Running.{" "}
+            {started && (
+              <>
+                The call runs {started.as === "agent" ? "as the Agent" : "beside the Agent of the office, as"}{" "}
+                <Name of={started.name} length={1_000} />
+                {started.as === "agent" && " of the office"}.
+              </>
+            )}
           </p>
-          <LongText text={call.error.message} />
+          {status && (
+            <p>
+              <Name of={describeStatus(status)} length={1_000} />
+            </p>
+          )}
+          {total > 0 && <progress value={progress / total} aria-label="progress of the call" />}
         </div>
-      )
-    case "Ended":
-      return (
-        <>
-          <p class="note">Ended after {formatDuration(call.took)}</p>
-          <CallResult result={call.result} />
-          <AppCard target={request} tool={tool} params={request.params} result={call.result} />
-        </>
-      )
+        <CallApprovals isShown={(one) => one.approval.id === approval?.id} />
+      </>
+    )
   }
+  if (end._tag === "Failed")
+    return (
+      <div class="error" role="alert">
+        <p>
+          Failed after {formatDuration(end.took)}
+          {end.error.code !== 0 && ` with code ${end.error.code}`}:
+        </p>
+        <LongText text={end.error.message} />
+      </div>
+    )
+  return (
+    <>
+      <p class="note">Ended after {formatDuration(end.took)}</p>
+      <CallResult result={end.result} />
+      <AppCard target={request} tool={tool} params={request.params} result={end.result} />
+    </>
+  )
 }
