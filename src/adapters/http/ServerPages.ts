@@ -61,8 +61,7 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
     authenticate(request, { auth: {}, headers: request.headers }).pipe(
       Effect.match({
         onSuccess: page,
-        onFailure: ({ message, status }) =>
-          textPage(status, message, status === 401 ? { "WWW-Authenticate": "Bearer" } : {})
+        onFailure: ({ code, message }) => textPage(code, message, code === 401 ? { "WWW-Authenticate": "Bearer" } : {})
       }),
       Effect.catchDefect((defect) =>
         Effect.as(

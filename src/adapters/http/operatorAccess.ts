@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http"
-import { Data, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { Authenticator, checkIdentity } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
-import { errorCodes } from "../../domain/model/ProtocolError.ts"
+import { errorCodes, forbidden, unauthorized, unavailable } from "../../domain/model/ProtocolError.ts"
 import { defaultLine } from "../../domain/wire/lines.ts"
 
 /** Time limit of the authenticator, which may have to fetch keys. */
@@ -11,12 +11,6 @@ const authenticationTimeout = Duration.seconds(10)
 
 /** The address of the client of a request. */
 export const remoteAddressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? "unknown"
-
-/** A client that is not an operator, or an authenticator that is unavailable. The message is for the client. */
-class OperatorRejected extends Data.TaggedError("OperatorRejected")<{
-  readonly status: 401 | 403 | 503
-  readonly message: string
-}> {}
 
 export type OperatorAccess = Effect.Success<typeof makeOperatorAccess>
 
@@ -35,7 +29,7 @@ export const makeOperatorAccess = Effect.gen(function* () {
     return { page, remoteAddress, code, reason }
   }
 
-  /** Gives the identity of an operator. Rejections are logged and reported, except a timeout. */
+  /** Gives the identity of an operator, or an error for the client. Rejections are logged and reported, except a timeout. */
   const authenticate = (request: IncomingMessage, credentials: Pick<Handshake, "auth" | "headers">) => {
     const handshake: Handshake = {
       version: defaultLine.version,
@@ -44,11 +38,10 @@ export const makeOperatorAccess = Effect.gen(function* () {
     }
     const reject = Effect.fnUntraced(function* (code: number, reason: string) {
       yield* Effect.logWarning("page request rejected", observeRejection(request, code, reason))
-      if (code === errorCodes.forbidden)
-        return yield* new OperatorRejected({ status: 403, message: "this page requires the right 'operator'" })
+      if (code === errorCodes.forbidden) return yield* forbidden("this page requires the right 'operator'")
       return code === errorCodes.internalError || code === errorCodes.unavailable
-        ? yield* new OperatorRejected({ status: 503, message: "authentication is unavailable" })
-        : yield* new OperatorRejected({ status: 401, message: "this page requires an operator's token" })
+        ? yield* unavailable("authentication is unavailable")
+        : yield* unauthorized("this page requires an operator's token")
     })
     return checkIdentity(authenticator, authenticator.authenticate(handshake)).pipe(
       Effect.catch(({ code, message }) => reject(code, message)),
@@ -59,7 +52,7 @@ export const makeOperatorAccess = Effect.gen(function* () {
       ),
       Effect.timeoutOrElse({
         duration: authenticationTimeout,
-        orElse: () => Effect.fail(new OperatorRejected({ status: 503, message: "authentication timed out" }))
+        orElse: () => unavailable("authentication timed out")
       })
     )
   }

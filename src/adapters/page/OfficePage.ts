@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Effect, FiberSet } from "effect"
+import { Effect, FiberSet, type Scope } from "effect"
 import type { PageSource } from "../../application/shared/page/PageSource.ts"
-import { errorCodes } from "../../domain/model/ProtocolError.ts"
-import { responseClosed, sendReply } from "../http/messages.ts"
+import { errorCodes, forbidden, notFound, type ProtocolError, unauthorized } from "../../domain/model/ProtocolError.ts"
+import { type HttpReply, responseClosed, sendReply } from "../http/messages.ts"
 import { makeOperatorAccess, type OperatorAccess } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
 import { makePageAssets } from "./pageAssets.ts"
-import { pageErrorReply, pageHeaders, checkFormat, checkOrigin, hasCsrfToken, isCrossSite } from "./requestChecks.ts"
+import { pageErrorReply, pageHeaders, checkFormat, checkOrigin, hasCsrfToken } from "./requestChecks.ts"
 import { officePagePath } from "../../domain/page/route.ts"
 import { makePageSessions, readSessionCookie, makeSessionRoutes } from "./PageSessions.ts"
 import { makeWatchRoutes, type Responding, type SessionHandler } from "./watchRoutes.ts"
@@ -37,24 +37,22 @@ const makeRoutes = Effect.fnUntraced(function* (access: OperatorAccess, { sandbo
   const { calls, commands, events } = makeWatchRoutes(source)
 
   /** Runs a handler with the session of the request. */
-  const inSession =
-    (handle: SessionHandler) =>
-    (request: IncomingMessage, response: ServerResponse): Responding => {
+  const inSession = (handle: SessionHandler) =>
+    Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
       const session = sessions.find(readSessionCookie(request))
-      if (session === undefined) return Effect.fail(pageErrorReply(401, "The session has ended: sign in again"))
+      if (session === undefined) return yield* unauthorized("The session has ended: sign in again")
       if (request.method !== "GET" && !hasCsrfToken(request, session.csrf)) {
         access.observeRejection(request, errorCodes.forbidden, "wrong CSRF token")
-        return Effect.fail(pageErrorReply(403, "The header X-A2C-CSRF has another value than the session"))
+        return yield* forbidden("The header X-A2C-CSRF has another value than the session")
       }
-      if (session.requests >= maxRequestsPerSession) {
-        return Effect.fail(pageErrorReply(429, `More than ${maxRequestsPerSession} requests are in progress`))
-      }
-      return Effect.acquireUseRelease(
+      if (session.requests >= maxRequestsPerSession)
+        return pageErrorReply(429, `More than ${maxRequestsPerSession} requests are in progress`)
+      yield* Effect.acquireRelease(
         Effect.sync(() => void (session.requests += 1)),
-        () => handle({ request, response, session }),
         () => Effect.sync(() => void (session.requests -= 1))
       )
-    }
+      return yield* handle({ request, response, session })
+    })
 
   return new Map<string, Route>([
     ["session", { GET: fetchSession, POST: signIn, DELETE: signOut }],
@@ -73,42 +71,32 @@ export const makeOfficePage = Effect.fnUntraced(function* (options: OfficePageOp
   const access = yield* makeOperatorAccess
   const routes = yield* makeRoutes(access, options)
   const run = yield* FiberSet.makeRuntime<never>()
-  const serveAsset = yield* makePageAssets(assets)
+  const asset = yield* makePageAssets(assets)
   const isOpen = !access.requiresCredentials
 
-  const notFound = pageErrorReply(404, "Not found")
-
-  const notAllowed = (methods: ReadonlyArray<string>): Responding =>
-    Effect.fail(pageErrorReply(405, `Only ${methods.join(", ")}`, { Allow: methods.join(", ") }))
-
-  const rejectForeign = (request: IncomingMessage, reason: string): Responding => {
-    access.observeRejection(request, errorCodes.forbidden, reason)
-    return Effect.fail(pageErrorReply(403, `The page is for pages and hosts of this Server only: ${reason}`))
-  }
-
-  const respondApi = (request: IncomingMessage, response: ServerResponse, name: string): Responding => {
-    const route = routes.get(name)
-    if (route === undefined) return Effect.fail(notFound)
+  const respond = Effect.fnUntraced(function* (
+    request: IncomingMessage,
+    response: ServerResponse,
+    name: string
+  ): Effect.fn.Return<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope> {
+    const isApi = name.startsWith("api/")
+    const route = isApi ? routes.get(name.slice("api/".length)) : { GET: asset(name), HEAD: asset(name) }
     const { method = "" } = request
-    const handle = Object.hasOwn(route, method) ? route[method] : undefined
-    if (handle === undefined) return notAllowed(Object.keys(route))
-    if (isCrossSite(request)) return rejectForeign(request, "request of another site")
-    const rejection = method === "GET" ? undefined : checkFormat(request)
-    return rejection === undefined ? handle(request, response) : Effect.fail(rejection)
-  }
-
-  const respond = (request: IncomingMessage, response: ServerResponse, path: string): Responding => {
-    const foreign = checkOrigin(request, { allowedHosts, isOpen })
-    if (foreign !== undefined) return rejectForeign(request, foreign)
-    const name = path.slice(officePagePath.length + 1)
-    if (name.startsWith("api/")) return respondApi(request, response, name.slice("api/".length))
-    return request.method === "GET" || request.method === "HEAD"
-      ? Effect.map(serveAsset(request, name || undefined), (reply) => reply ?? notFound)
-      : notAllowed(["GET", "HEAD"])
-  }
+    const handle = route !== undefined && Object.hasOwn(route, method) ? route[method] : undefined
+    const foreign = checkOrigin(request, { allowedHosts, isOpen, isApi })
+    if (foreign !== undefined) {
+      access.observeRejection(request, errorCodes.forbidden, foreign)
+      return yield* forbidden(`The page is for pages and hosts of this Server only: ${foreign}`)
+    }
+    if (route === undefined) return yield* notFound("Not found")
+    const methods = Object.keys(route).join(", ")
+    if (handle === undefined) return pageErrorReply(405, `Only ${methods}`, { Allow: methods })
+    const rejection = !isApi || method === "GET" ? undefined : checkFormat(request)
+    return rejection ?? (yield* handle(request, response))
+  })
 
   const handle = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse, path: string) {
-    const reply = yield* Effect.scoped(respond(request, response, path)).pipe(
+    const reply = yield* Effect.scoped(respond(request, response, path.slice(officePagePath.length + 1))).pipe(
       Effect.catch((error) => Effect.succeed("_tag" in error ? pageErrorReply(error.code, error.message) : error)),
       Effect.catchCause((cause) =>
         Effect.as(Effect.logError("page request failed", { page: path }, cause), pageErrorReply(500, "internal error"))

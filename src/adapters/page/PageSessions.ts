@@ -1,15 +1,17 @@
 import type { IncomingMessage } from "node:http"
-import { Clock, Deferred, Duration, Effect, Exit, Stream, Schema } from "effect"
-import { Authenticator, checkCredentials } from "../../application/ports/Authenticator.ts"
+import { Clock, Deferred, Duration, Effect, Exit, Schema } from "effect"
+import * as Cookies from "effect/http/Cookies"
+import { Authenticator, checkCredentials, watchCredentials } from "../../application/ports/Authenticator.ts"
 import { secureRandomBytes } from "../../application/shared/secureRandom.ts"
 import type { Identity } from "../../domain/model/Identity.ts"
 import { sha256 } from "../auth/secrets.ts"
 import { crossOriginOf } from "../http/hostAccess.ts"
 import { makeAuthThrottle } from "../../application/shared/AuthThrottle.ts"
-import { errorCodes } from "../../domain/model/ProtocolError.ts"
+import { errorCodes, unauthorized } from "../../domain/model/ProtocolError.ts"
 import { checkJoinRights } from "../../domain/office/grants.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { PageSession } from "../../domain/page/PageCommand.ts"
+import { officePagePath } from "../../domain/page/route.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import type { HttpReply } from "../http/messages.ts"
 import { type OperatorAccess, remoteAddressOf } from "../http/operatorAccess.ts"
@@ -21,36 +23,30 @@ import { operatorNameOf, type PageSource } from "../../application/shared/page/P
 const cookieName = ({ socket }: IncomingMessage): string => `a2c_page_${socket.localPort ?? 0}`
 
 /** The id of the session that a request states. */
-export const readSessionCookie = (request: IncomingMessage): string | undefined => {
-  const prefix = `${cookieName(request)}=`
-  const cookies = (request.headers.cookie ?? "").split(";").map((cookie) => cookie.trim())
-  return cookies.find((cookie) => cookie.startsWith(prefix))?.slice(prefix.length)
-}
+export const readSessionCookie = (request: IncomingMessage): string | undefined =>
+  Cookies.parseHeader(request.headers.cookie ?? "")[cookieName(request)]
 
 /** A proxy may terminate TLS: then the page has an origin with https. */
 const isSecure = ({ headers, socket }: IncomingMessage): boolean =>
   "encrypted" in socket || (headers.origin !== undefined && crossOriginOf(headers, ["https"]) === undefined)
 
-/** The header that sets the cookie for some seconds; 0 removes it. */
-const sessionCookie = (request: IncomingMessage, id: string, maxAgeSeconds: number) => ({
-  "Set-Cookie": [
-    `${cookieName(request)}=${id}`,
-    "Path=/office",
-    `Max-Age=${maxAgeSeconds}`,
-    "HttpOnly",
-    "SameSite=Strict",
-    ...(isSecure(request) ? ["Secure"] : [])
-  ].join("; ")
-})
+/** The header that sets the cookie for a time; none removes it. */
+const sessionCookie = (request: IncomingMessage, id: string, maxAge: Duration.Duration) => {
+  const options = {
+    path: officePagePath,
+    maxAge,
+    httpOnly: true,
+    secure: isSecure(request),
+    sameSite: "strict"
+  } as const
+  return { "Set-Cookie": Cookies.serializeCookie(Cookies.makeCookieUnsafe(cookieName(request), id, options)) }
+}
 
 /** Sessions of one Server at a time. */
 export const maxSessions = 100
 
 /** How long a session lasts, unless its credentials end before. */
 const sessionLifetime = Duration.hours(12)
-
-/** Interval of the check of all credentials, and so the longest time that expired ones are accepted. */
-const checkInterval = Duration.seconds(1)
 
 /** A browser that has signed in. */
 export interface SignedIn {
@@ -126,19 +122,9 @@ export const makePageSessions = Effect.gen(function* () {
     return { id, session }
   }
 
-  const endInvalid = Effect.sync(() => {
+  yield* watchCredentials(authenticator, () => {
     for (const [key, session] of sessions) if (!isValid(session)) end(key, session)
   })
-  yield* Stream.runForEach(authenticator.changes, () => endInvalid).pipe(
-    Effect.catchCause((cause) => Effect.logError("credential change watch failed", cause)),
-    Effect.forkScoped({ startImmediately: true })
-  )
-  yield* Effect.sleep(checkInterval).pipe(
-    Effect.andThen(endInvalid),
-    Effect.catchCause((cause) => Effect.logError("credential check failed", cause)),
-    Effect.forever,
-    Effect.forkScoped
-  )
 
   return { find, create, remove }
 })
@@ -184,35 +170,31 @@ export const makeSessionRoutes = (
   const startSession = (request: IncomingMessage, identity: Identity): HttpReply => {
     sessions.remove(readSessionCookie(request))
     const { id, session } = sessions.create(identity)
-    return sessionReply(request, session, sessionCookie(request, id, Duration.toSeconds(sessionLifetime)))
+    return sessionReply(request, session, sessionCookie(request, id, sessionLifetime))
   }
 
   /** Without authentication the first request starts a session: commands need its token. */
-  const fetchSession = Effect.fnUntraced(function* (request: IncomingMessage): Effect.fn.Return<HttpReply, HttpReply> {
+  const fetchSession = Effect.fnUntraced(function* (request: IncomingMessage) {
     const session = sessions.find(readSessionCookie(request))
     if (session !== undefined) return sessionReply(request, session)
-    if (access.requiresCredentials) return pageErrorReply(401, "Sign in with the key of an operator")
-    const identity = yield* access
-      .authenticate(request, { auth: {}, headers: request.headers })
-      .pipe(Effect.mapError(({ message, status }) => pageErrorReply(status, message)))
-    return startSession(request, identity)
+    if (access.requiresCredentials) return yield* unauthorized("Sign in with the key of an operator")
+    return startSession(request, yield* access.authenticate(request, { auth: {}, headers: request.headers }))
   })
 
   const signInOnce = Effect.fnUntraced(function* (request: IncomingMessage, peer: string) {
     const { token } = yield* readJsonBody(request, decodeSignIn, maxSignInBytes)
     const credentials = { auth: { token }, headers: { ...request.headers, authorization: `Bearer ${token}` } }
     const identity = yield* access.authenticate(request, credentials).pipe(
-      Effect.tapError(({ status }) =>
+      Effect.tapError(({ code }) =>
         Effect.map(Clock.currentTimeMillis, (now) => {
-          if (status !== errorCodes.unavailable) throttle.recordRejection(peer, now)
+          if (code !== errorCodes.unavailable) throttle.recordRejection(peer, now)
         })
-      ),
-      Effect.mapError(({ message, status }) => pageErrorReply(status, message))
+      )
     )
     return startSession(request, identity)
   })
 
-  const signIn = Effect.fnUntraced(function* (request: IncomingMessage): Effect.fn.Return<HttpReply, HttpReply> {
+  const signIn = Effect.fnUntraced(function* (request: IncomingMessage) {
     const peer = remoteAddressOf(request)
     if (throttle.isBlocked(peer, yield* Clock.currentTimeMillis) || !throttle.acquirePending(peer)) {
       access.observeRejection(request, errorCodes.tooManyRequests, "too many failed sign-ins")
@@ -228,7 +210,7 @@ export const makeSessionRoutes = (
   const signOut = (request: IncomingMessage): Effect.Effect<HttpReply> =>
     Effect.sync(() => {
       sessions.remove(readSessionCookie(request))
-      return { status: 204, headers: sessionCookie(request, "", 0), body: "" }
+      return { status: 204, headers: sessionCookie(request, "", Duration.zero), body: "" }
     })
 
   return { fetchSession, signIn, signOut }

@@ -4,9 +4,9 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Duration, Effect, Exit } from "effect"
+import { notFound, type ProtocolError, unavailable } from "../../domain/model/ProtocolError.ts"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
 import type { HttpReply } from "../http/messages.ts"
-import { pageErrorReply } from "./requestChecks.ts"
 
 const indexName = "index.html"
 
@@ -49,19 +49,17 @@ const acceptsGzip = ({ headers }: IncomingMessage): boolean =>
 export const makePageAssets = Effect.fnUntraced(function* (folder: string) {
   const read = Effect.tryPromise({ try: () => readAssets(folder), catch: formatNetworkError }).pipe(
     Effect.tapError((reason) => Effect.logWarning("office page not found", { folder, reason })),
-    Effect.mapError(() => pageErrorReply(503, "The office page is not built: run npm run build"))
+    Effect.mapError(() => unavailable("The office page is not built: run npm run build"))
   )
   const load = yield* Effect.cachedWithTTL(read, (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero))
-  /** The reply with a file; the index without a name. */
-  return Effect.fnUntraced(function* (
-    request: IncomingMessage,
-    name = indexName
-  ): Effect.fn.Return<HttpReply | undefined, HttpReply> {
-    const asset = (yield* load).get(name)
-    if (asset === undefined) return undefined
-    const { bytes, gzipped, headers } = asset
-    return acceptsGzip(request)
-      ? { status: 200, headers: { ...headers, "Content-Encoding": "gzip" }, body: gzipped }
-      : { status: 200, headers, body: bytes }
-  })
+  /** Makes the handler of requests for a file; for the index without a name. */
+  return (name: string) =>
+    Effect.fnUntraced(function* (request: IncomingMessage): Effect.fn.Return<HttpReply, ProtocolError> {
+      const asset = (yield* load).get(name || indexName)
+      if (asset === undefined) return yield* notFound("Not found")
+      const { bytes, gzipped, headers } = asset
+      return acceptsGzip(request)
+        ? { status: 200, headers: { ...headers, "Content-Encoding": "gzip" }, body: gzipped }
+        : { status: 200, headers, body: bytes }
+    })
 })

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http"
-import { Duration, Effect, type Result, Stream } from "effect"
+import { Duration, Effect, Result, Stream } from "effect"
 import { checkJsonBody, parseJson } from "../../domain/json.ts"
 import { isSameSecret } from "../auth/secrets.ts"
 import { crossOriginOf, isOwnHost } from "../http/hostAccess.ts"
 import { type HttpReply, limitedBody } from "../http/messages.ts"
-import { errorCodes } from "../../domain/model/ProtocolError.ts"
+import { badRequest, errorCodes, payloadTooLarge, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 import type { PageError } from "../../domain/page/PageCommand.ts"
 
 /** Bytes of a request. */
@@ -16,21 +16,28 @@ const bodyTimeout = Duration.seconds(10)
 /** The header that a page of another origin cannot send without a permission of the Server, which gives none. */
 const csrfHeader = "x-a2c-csrf"
 
+interface OriginOptions {
+  readonly allowedHosts: ReadonlyArray<string>
+  /** Anybody may use the page. */
+  readonly isOpen: boolean
+  /** The request is not for a file. */
+  readonly isApi: boolean
+}
+
 /**
  * The reason to reject a request of a foreign page. Without authentication the `Host` must be the Server's, against DNS
  * rebinding; otherwise the session does, which a browser sends to the host of its sign-in only.
  */
 export const checkOrigin = (
   { headers }: IncomingMessage,
-  { allowedHosts, isOpen }: { readonly allowedHosts: ReadonlyArray<string>; readonly isOpen: boolean }
+  { allowedHosts, isApi, isOpen }: OriginOptions
 ): string | undefined => {
   if (isOpen && !isOwnHost(headers, allowedHosts)) return "foreign Host header"
-  return crossOriginOf(headers, ["http", "https"]) === undefined ? undefined : "foreign Origin header"
+  if (crossOriginOf(headers, ["http", "https"]) !== undefined) return "foreign Origin header"
+  // A page of another origin makes some requests without an `Origin`, such as one for an image.
+  const isSameSite = ["same-origin", "none", undefined].includes(headers["sec-fetch-site"])
+  return isApi && !isSameSite ? "request of another site" : undefined
 }
-
-/** True for a request that a page of another origin has made without an `Origin`, such as one for an image. */
-export const isCrossSite = ({ headers }: IncomingMessage): boolean =>
-  !["same-origin", "none", undefined].includes(headers["sec-fetch-site"])
 
 /** The rejection of a request with a wrong content type or without the header that other origins cannot send. */
 export const checkFormat = ({ headers }: IncomingMessage): HttpReply | undefined => {
@@ -51,27 +58,22 @@ export const readJsonBody = Effect.fnUntraced(function* <A>(
   request: IncomingMessage,
   decode: (value: unknown) => Result.Result<A, string>,
   maxBytes = maxBodyBytes
-): Effect.fn.Return<A, HttpReply> {
-  const tooLarge = pageErrorReply(413, `The body exceeds the limit of ${maxBytes} bytes`)
+): Effect.fn.Return<A, HttpReply | ProtocolError> {
+  const error: PageError = { code: 408, message: `The body takes longer than ${Duration.format(bodyTimeout)}` }
   const chunks = yield* Stream.runCollect(
-    limitedBody({ request, sendContinue: () => undefined }, maxBytes, tooLarge)
+    limitedBody({ request, sendContinue: () => undefined }, maxBytes, payloadTooLarge(maxBytes))
   ).pipe(
     // The reply is not read any more.
-    Effect.catchTag("ClientDisconnected", () => Effect.fail(pageErrorReply(400, "The body is incomplete"))),
+    Effect.catchTag("ClientDisconnected", () => badRequest("The body is incomplete")),
     Effect.timeoutOrElse({
       duration: bodyTimeout,
-      orElse: () => {
-        const { body, headers } = pageErrorReply(408, `The body takes longer than ${Duration.format(bodyTimeout)}`)
-        return Effect.fail({ status: 408, headers: { ...headers, Connection: "close" }, body })
-      }
+      orElse: () => Effect.fail(pageJsonReply(408, error, { Connection: "close" }))
     })
   )
   const value = parseJson(Buffer.concat(chunks).toString("utf8"))
   const problem = value === undefined ? "not JSON" : checkJsonBody(value)
-  if (problem !== undefined) return yield* Effect.fail(pageErrorReply(400, `The body is invalid: ${problem}`))
-  return yield* Effect.mapError(Effect.fromResult(decode(value)), (reason) =>
-    pageErrorReply(400, `The body is invalid: ${reason}`)
-  )
+  const decoded = problem === undefined ? decode(value) : Result.fail(problem)
+  return yield* Effect.mapError(Effect.fromResult(decoded), (reason) => badRequest(`The body is invalid: ${reason}`))
 })
 
 /**

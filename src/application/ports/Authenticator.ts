@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Stream } from "effect"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { type AdmissionReason, AdmissionRejected, type Handshake } from "./Transport.ts"
@@ -55,6 +55,27 @@ export const checkIdentity = Effect.fnUntraced(function* (
   const identity = yield* authenticating
   const rejection = checkCredentials(authenticator, identity, yield* Clock.currentTimeMillis)
   return rejection === undefined ? identity : yield* rejection
+})
+
+/** Interval of the check of all credentials, and so the longest time that expired ones are accepted. */
+const credentialCheckInterval = Duration.seconds(1)
+
+/** Ends what has invalid credentials, each second and whenever the authenticator reports changes, as long as the scope. */
+export const watchCredentials = Effect.fnUntraced(function* (
+  { changes }: Authenticator["Service"],
+  endInvalid: () => void
+) {
+  const ending = Effect.sync(endInvalid)
+  yield* Stream.runForEach(changes, () => ending).pipe(
+    Effect.catchCause((cause) => Effect.logError("credential change watch failed", cause)),
+    Effect.forkScoped({ startImmediately: true })
+  )
+  yield* Effect.sleep(credentialCheckInterval).pipe(
+    Effect.andThen(ending),
+    Effect.catchCause((cause) => Effect.logError("credential check failed", cause)),
+    Effect.forever,
+    Effect.forkScoped
+  )
 })
 
 /** The codes of reasons other than invalid credentials. */

@@ -169,14 +169,14 @@ describe("the sign-in of the office page", () => {
   live("sets a cookie that scripts and other sites cannot use", { authenticator: keys }, function* (url) {
     const { port } = new URL(url)
     const { headers } = yield* send(url, session, signInWith(operatorKey))
-    const pattern = String.raw`^a2c_page_${port}=[\w-]{43}; Path=/office; Max-Age=43200; HttpOnly; SameSite=Strict$`
+    const pattern = String.raw`^a2c_page_${port}=[\w-]{43}; Max-Age=43200; Path=/office; HttpOnly; SameSite=Strict$`
     assert.match(headers["set-cookie"]?.[0] ?? "", new RegExp(pattern))
   })
 
   live("sets a secure cookie behind a proxy with TLS", { authenticator: keys }, function* (url) {
     const behind = { host: "a2c.example", origin: "https://a2c.example" }
     const { headers } = yield* send(url, session, signInWith(operatorKey, behind))
-    assert.match(headers["set-cookie"]?.[0] ?? "", /; SameSite=Strict; Secure$/)
+    assert.match(headers["set-cookie"]?.[0] ?? "", /; Secure; SameSite=Strict$/)
   })
 
   live("tells whether an operator may call tools", { authenticator: keys }, function* (url) {
@@ -259,7 +259,7 @@ describe("a session of the office page", () => {
     const { headers } = yield* startSession(url, operatorKey)
     const signedOut = yield* send(url, session, post({}, headers, "DELETE"))
     assert.strictEqual(signedOut.status, 204)
-    assert.match(signedOut.headers["set-cookie"]?.[0] ?? "", /^a2c_page_\d+=; Path=\/office; Max-Age=0; HttpOnly;/)
+    assert.match(signedOut.headers["set-cookie"]?.[0] ?? "", /^a2c_page_\d+=; Max-Age=0; Path=\/office; HttpOnly;/)
     assert.strictEqual(yield* statusOf(url, session, { headers }), 401)
   })
 

@@ -293,7 +293,7 @@ describe("the office page of a Server", () => {
 
   live("sets a secure cookie over TLS", { tls: { cert: pem("first.cert"), key: pem("first.key") } }, function* (url) {
     const { headers } = yield* send(url, "/office/api/session")
-    assert.match(headers["set-cookie"]?.[0] ?? "", /; SameSite=Strict; Secure$/)
+    assert.match(headers["set-cookie"]?.[0] ?? "", /; Secure; SameSite=Strict$/)
   })
 
   live("shows a member that joins", {}, function* (url) {

@@ -1,20 +1,23 @@
-import { Clock, Duration, Effect, Exit, FiberSet, Option, Result, Schema, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, FiberSet, Option, Result, Schema } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import { Role } from "../../../domain/model/Membership.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
-import { admissionRejected, Authenticator, checkCredentials, checkIdentity } from "../../ports/Authenticator.ts"
+import {
+  admissionRejected,
+  Authenticator,
+  checkCredentials,
+  checkIdentity,
+  watchCredentials
+} from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import { Limits, ServerSettings } from "../Limits.ts"
 
 /** Time limit of the authenticator, unless the join or idle timeout is shorter. Clients wait longer to connect. */
 const maxAuthenticationTime = Duration.seconds(15)
-
-/** Interval of the check of all credentials, and so the longest time that expired ones stay connected. */
-const credentialCheckInterval = Duration.seconds(1)
 
 /** Longest `auth.instance` that counts, in UTF-16 units; our clients send 32. */
 const maxInstanceLength = 128
@@ -95,7 +98,7 @@ export const makeAdmission = Effect.fnUntraced(function* (connections: Connectio
   }
 
   // Each link closes in its own fiber: a link with a join in progress takes its time.
-  const closeInvalid = Effect.sync(() => {
+  yield* watchCredentials(authenticator, () => {
     for (const connection of connections.all()) {
       const rejection = connection.closing ? undefined : credentialRejection(connection)
       if (rejection === undefined) continue
@@ -103,16 +106,6 @@ export const makeAdmission = Effect.fnUntraced(function* (connections: Connectio
       run(closeConnection(connection, rejection))
     }
   })
-  yield* Stream.runForEach(authenticator.changes, () => closeInvalid).pipe(
-    Effect.catchCause((cause) => Effect.logError("credential change watch failed", cause)),
-    Effect.forkScoped({ startImmediately: true })
-  )
-  yield* Effect.sleep(credentialCheckInterval).pipe(
-    Effect.andThen(closeInvalid),
-    Effect.catchCause((cause) => Effect.logError("credential check failed", cause)),
-    Effect.forever,
-    Effect.forkScoped
-  )
 
   return { admit, requireValidCredentials }
 })
