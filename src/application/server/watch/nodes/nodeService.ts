@@ -1,16 +1,15 @@
-import { type Cause, Duration, Effect, Exit, FiberMap, Option, Queue, Result, Schema, Scope, Stream } from "effect"
+import { Duration, Effect, Exit, FiberMap, Option, Queue, Result, Schema, Scope, Stream } from "effect"
 import { isJsonObject } from "../../../../domain/json.ts"
 import { Identifier } from "../../../../domain/model/fields.ts"
 import { Right } from "../../../../domain/model/Identity.ts"
 import { badRequest, notFound, ProtocolError, unavailable } from "../../../../domain/model/ProtocolError.ts"
-import { definedOnly } from "../../../../domain/objects.ts"
 import { PageCallRequest, PageCommand, type PageCallMessage } from "../../../../domain/page/PageCommand.ts"
 import type { PageBatch } from "../../../../domain/page/PageEvent.ts"
 import { makeCodec } from "../../../../domain/validation.ts"
 import { type Body, decodeBody, jsonBody } from "../../../ports/Body.ts"
 import type { Reply } from "../../../ports/Transport.ts"
 import type { PageStream } from "../../../shared/page/openPageStream.ts"
-import type { ExecuteCommand, CallAsOperator, Operator } from "../../../shared/page/PageSource.ts"
+import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
 import { secureRandomHex } from "../../../shared/secureRandom.ts"
 
 /** The event of requests between nodes for their operators. */
@@ -20,24 +19,14 @@ const Texts = Schema.Array(Schema.String)
 
 /** An operator whom another node has authenticated. */
 const NodeOperator = Schema.Struct({
-  subject: Schema.String,
-  isShared: Schema.optionalKey(Schema.Boolean),
-  rights: Schema.Array(Right),
-  offices: Texts,
-  names: Texts,
-  expiresAt: Schema.optionalKey(Schema.Finite),
+  identity: Schema.Struct({
+    subject: Schema.String,
+    isShared: Schema.optionalKey(Schema.Boolean),
+    grants: Schema.Struct({ rights: Schema.Array(Right), offices: Texts, names: Texts }),
+    expiresAt: Schema.UndefinedOr(Schema.Finite).pipe(Schema.withDecodingDefaultKey(Effect.undefined))
+  }),
   remoteAddress: Schema.String
 })
-
-export const toNodeOperator = ({ identity, remoteAddress }: Operator): typeof NodeOperator.Type => {
-  const { expiresAt, grants, isShared, subject } = identity
-  return { subject, ...grants, remoteAddress, ...definedOnly({ expiresAt, isShared }) }
-}
-
-export const fromNodeOperator = (operator: typeof NodeOperator.Type): Operator => {
-  const { expiresAt, isShared, remoteAddress, subject, ...grants } = operator
-  return { identity: { subject, grants, expiresAt, ...definedOnly({ isShared }) }, remoteAddress }
-}
 
 const NodeRequest = Schema.Union([
   /** Opens a page's stream of the other node; the reply is its snapshot. */
@@ -107,14 +96,7 @@ const openCall = Effect.fnUntraced(function* (
   call: CallAsOperator,
   { call: request, operator }: Extract<NodeRequest, { readonly _tag: "OpenCall" }>
 ) {
-  const messages = yield* call(request, fromNodeOperator(operator))
-  const queue = yield* Queue.bounded<PageCallMessage, Cause.Done>(maxQueuedMessages)
-  yield* Effect.forkScoped(
-    Effect.andThen(
-      Stream.runForEach(messages, (message) => Queue.offer(queue, message)),
-      Queue.end(queue)
-    )
-  )
+  const queue = yield* Stream.toQueue(yield* call(request, operator), { capacity: maxQueuedMessages })
   const next = Queue.take(queue).pipe(
     Effect.timeoutOption(maxWait),
     Effect.map((message): NextMessages => ({ messages: Option.toArray(message), isLast: false })),
@@ -169,7 +151,7 @@ export const makeNodeService = Effect.fnUntraced(function* ({ call, execute, ope
       case "Close":
         return Effect.as(close(request.stream), {})
       case "Execute":
-        return execute(request.command, fromNodeOperator(request.operator))
+        return execute(request.command, request.operator)
     }
   }
 

@@ -21,7 +21,6 @@ import {
   nodeRequestCodec,
   type NodeRequest,
   operatorsEvent,
-  toNodeOperator,
   unreachable
 } from "./nodeService.ts"
 import { batchInterval } from "../../../shared/page/openPageStream.ts"
@@ -84,7 +83,7 @@ const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
       if (focused === undefined) return Effect.void
       const { address, operator } = focused
       const command: PageCommand = { _tag: "Focus", stream, line: address.line, office: address.office }
-      return Effect.ignore(request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }))
+      return Effect.ignore(request(node, { _tag: "Execute", command, operator }))
     }
 
     const openNode = (node: string) =>
@@ -162,14 +161,14 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
     follow: makeFollow(names, request),
     /** Executes a command at the node that has its target. */
     execute: (place: Place, command: PageCommand, operator: Operator): Effect.Effect<PageReply, ProtocolError> =>
-      requestAt(place, (node) => request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) })),
+      requestAt(place, (node) => request(node, { _tag: "Execute", command, operator })),
     /** Calls a tool at the node of its Computer. */
     call: Effect.fnUntraced(function* (
       call: PageCallRequest,
       operator: Operator,
       place: Place
     ): Effect.fn.Return<Stream.Stream<PageCallMessage>, ProtocolError, Scope.Scope> {
-      const message = { _tag: "OpenCall", call, operator: toNodeOperator(operator) } as const
+      const message = { _tag: "OpenCall", call, operator } as const
       const { node, stream } = yield* Effect.acquireRelease(
         requestAt(place, (node) => Effect.map(request(node, message), ({ stream }) => ({ node, stream }))),
         (opened) => closeStream(request, opened.node, opened.stream),

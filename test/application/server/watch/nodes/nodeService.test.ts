@@ -4,11 +4,9 @@ import { TestClock } from "effect/testing"
 import { jsonBody } from "../../../../../src/application/ports/Body.ts"
 import {
   decodeNodeReply,
-  fromNodeOperator,
   makeNodeService,
   type NodeRequest,
-  nodeRequestCodec,
-  toNodeOperator
+  nodeRequestCodec
 } from "../../../../../src/application/server/watch/nodes/nodeService.ts"
 import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
 import { line, olga } from "../watchedServer.ts"
@@ -34,7 +32,7 @@ const open = Effect.fnUntraced(function* (messages: Stream.Stream<PageCallMessag
     const reply = yield* handle(jsonBody(nodeRequestCodec.encode(request)))
     return Result.merge(decodeNodeReply("two", [reply]))
   })
-  const reply = yield* send({ _tag: "OpenCall", call, operator: toNodeOperator(olga) })
+  const reply = yield* send({ _tag: "OpenCall", call, operator: olga })
   const { stream } = reply as { readonly stream: string }
   return { isRunning: () => isRunning, next: send({ _tag: "Next", stream }) }
 })
@@ -88,8 +86,12 @@ describe("a stream for another node", () => {
 })
 
 describe("an operator at another node", () => {
-  it("has the identity that its node has authenticated, with its end", () => {
-    const operator = { ...olga, identity: { ...olga.identity, isShared: true, expiresAt: 1000 } }
-    assert.deepStrictEqual(fromNodeOperator(toNodeOperator(operator)), operator)
-  })
+  it.each([[{ ...olga.identity, isShared: true, expiresAt: 1000 }], [olga.identity]])(
+    "has the identity that its node has authenticated, with its end: %j",
+    (identity) => {
+      const request: NodeRequest = { _tag: "OpenCall", call, operator: { ...olga, identity } }
+      const received: unknown = JSON.parse(JSON.stringify(nodeRequestCodec.encode(request)))
+      assert.deepStrictEqual(Result.getOrThrow(nodeRequestCodec.decode(received)), request)
+    }
+  )
 })
