@@ -88,32 +88,25 @@ export const useServerTime = (interval: number): number => {
   return now
 }
 
-/** Messages that wait for the next frame. More than these are applied at once. */
+/** Messages that wait to be applied. More than these are applied at once. */
 const maxPendingMessages = 200
 
-/** A hidden page draws no frames, and applies messages at this interval in milliseconds. */
-const hiddenInterval = 500
+/** How long messages wait, in milliseconds: the page renders several of them at once, and rarely while it is hidden. */
+const shownDelay = 16
+const hiddenDelay = 500
 
 let pending: Array<PageMessage> = []
-let isScheduled = false
 
 const applyPending = (): void => {
-  isScheduled = false
   const messages = pending
   pending = []
-  if (messages.length > 0) pageState.value = messages.reduce(applyMessage, pageState.peek())
+  pageState.value = messages.reduce(applyMessage, pageState.peek())
 }
 
-/** Applies a message with the next frame: the page renders at most once per frame. */
+/** Applies a message after a short time, with those that arrive until then. */
 export const receive = (message: PageMessage): void => {
   receivedAt = performance.now()
-  pending.push(message)
-  if (pending.length >= maxPendingMessages) applyPending()
-  if (isScheduled) return
-  isScheduled = true
-  if (document.hidden) setTimeout(applyPending, hiddenInterval)
-  else requestAnimationFrame(applyPending)
+  const count = pending.push(message)
+  if (count === 1) setTimeout(applyPending, document.hidden ? hiddenDelay : shownDelay)
+  else if (count > maxPendingMessages) applyPending()
 }
-
-// Frames that were requested before the page was hidden are drawn later.
-document.addEventListener("visibilitychange", applyPending)
