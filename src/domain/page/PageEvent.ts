@@ -68,7 +68,7 @@ export interface PageNode {
   readonly connections: number
   readonly callsInFlight: number
   readonly callsPerSecond: number
-  /** Percentiles of the last minute in milliseconds; missing without calls. */
+  /** Percentiles of the last minute in milliseconds, with waits for consent; missing without calls. */
   readonly latency?: { readonly p50: number; readonly p90: number; readonly p99: number }
   /** Bytes of memory of the process. */
   readonly memoryBytes: number

@@ -19,7 +19,7 @@ export const metricDefinitions = {
   audit_events_dropped_total: observableCounter("Audit events dropped because the audit file could not keep up"),
   backlog_bytes: gauge("Bytes queued for clients that do not read, deferred notifications included"),
   build_info: gauge("Always 1", "version", "lines"),
-  call_duration_seconds: histogram("Duration of routed calls", "event"),
+  call_duration_seconds: histogram("Duration of routed calls, with their waits for consent", "event"),
   call_reply_bytes_total: counter("Bytes of JSON of replies to routed calls", "event"),
   call_request_bytes_total: counter("Bytes of JSON of routed calls", "event"),
   calls_in_flight: gauge("Calls in flight"),

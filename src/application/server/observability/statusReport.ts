@@ -16,7 +16,7 @@ export type MetricTotals = typeof MetricTotals.Type
 const RecentCalls = Schema.Struct({
   /** Completed calls per second, averaged over about ten seconds. */
   perSecond: Schema.Finite,
-  /** Percentiles in milliseconds, with an error below a tenth; missing without calls. */
+  /** Percentiles in milliseconds with waits for consent, and an error below a tenth; missing without calls. */
   latency: Schema.optionalKey(Schema.Struct({ p50: Schema.Finite, p90: Schema.Finite, p99: Schema.Finite }))
 })
 export type RecentCalls = typeof RecentCalls.Type

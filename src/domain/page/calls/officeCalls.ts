@@ -72,9 +72,14 @@ export const segmentsOf = ({ call, phases }: TrackedCall, now: number) => {
 export const percentile = (values: ReadonlyArray<number>, share: number): number | undefined =>
   values.toSorted((one, other) => one - other)[Math.max(0, Math.ceil(values.length * share) - 1)]
 
-/** Percentiles of the durations of the ended calls in milliseconds; missing without such calls. */
+/** How long a call has waited for consent, in milliseconds. */
+const consentMillis = (entry: TrackedCall): number =>
+  segmentsOf(entry, 0).reduce((sum, { from, phase, to }) => (phase === "consent" ? sum + to - from : sum), 0)
+
+/** Percentiles of the durations of the ended calls in milliseconds, without their waits for consent; missing without such calls. */
 export const latencyOf = (entries: ReadonlyArray<TrackedCall>) => {
-  const durations = entries.flatMap(({ call }) => (call.endedAt === undefined ? [] : [durationOf(call, call.endedAt)]))
+  const ended = entries.filter(({ call }) => call.endedAt !== undefined)
+  const durations = ended.map((entry) => Math.max(0, durationOf(entry.call, 0) - consentMillis(entry)))
   const p50 = percentile(durations, 0.5)
   const p99 = percentile(durations, 0.99)
   return p50 === undefined || p99 === undefined ? undefined : { p50, p99 }

@@ -96,7 +96,7 @@ const formatSummary = (report: ReportedStatus): string => {
     ["in flight", String(gauges["calls_in_flight"] ?? "unknown")],
     ["memory of members", formatMemory(gauges)],
     ["outcomes", formatCounts(totals.outcomes)],
-    ["latency", formatLatency(report)],
+    ["call time with waits", formatLatency(report)],
     ["rejected", formatCounts(totals.limitRejections)],
     ["dropped", formatCounts(totals.dropped)],
     ["rejected connections", formatCounts(totals.rejectedConnections)]

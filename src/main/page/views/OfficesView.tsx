@@ -104,7 +104,7 @@ const nodeColumns = (now: number): ReadonlyArray<Column<PageNode>> => [
   { title: "Node", cell: (node) => <NodeName {...node} /> },
   stateColumn,
   { title: "Components", cell: ({ components }) => <Components components={components} /> },
-  { title: "Latency p50 / p90 / p99", cell: formatLatency },
+  { title: "Call time with waits, p50 / p90 / p99", cell: formatLatency },
   countColumn("Calls per second", ({ callsPerSecond }) => callsPerSecond),
   countColumn("Calls in flight", ({ callsInFlight }) => callsInFlight),
   countColumn("Connections", ({ connections }) => connections),

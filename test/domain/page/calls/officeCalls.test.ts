@@ -194,6 +194,16 @@ describe("latencyOf", () => {
     assert.deepStrictEqual(latencyOf([entry("a", 0, 10), entry("b", 0, 30), entry("c", 0)]), { p50: 10, p99: 30 })
   })
 
+  it("leaves out the time in which a call waits for consent", () => {
+    const phases = [
+      { phase: "running", at: 0 },
+      { phase: "consent", at: 5 },
+      { phase: "running", at: 905 },
+      { phase: "done", at: 1000 }
+    ] as const
+    assert.deepStrictEqual(latencyOf([{ ...entry("a", 0, 1000), phases }]), { p50: 100, p99: 100 })
+  })
+
   it("gives nothing while all calls run", () => {
     assert.isUndefined(latencyOf([entry("a", 0)]))
   })
