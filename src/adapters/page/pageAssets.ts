@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises"
 import type { IncomingMessage } from "node:http"
-import { join } from "node:path"
+import { extname, join } from "node:path"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Duration, Effect, Exit } from "effect"
@@ -13,20 +13,16 @@ const indexName = "index.html"
 /** Other files of the folder are not served. */
 const assetName = /^[\w-]+\.[\w-]{6,}\.(?:js|css)$/
 
-const contentTypes = {
-  html: "text/html; charset=utf-8",
-  js: "text/javascript; charset=utf-8",
-  css: "text/css; charset=utf-8"
-} as const
+/** The subtypes of `text`. */
+const contentTypes: { readonly [extension: string]: string } = { ".html": "html", ".js": "javascript", ".css": "css" }
 
 /** The name of an asset changes with its content. */
 const immutable = { "Cache-Control": "public, max-age=31536000, immutable" }
 
 const readAsset = async (folder: string, name: string) => {
   const bytes = await readFile(join(folder, name))
-  const extension = name.endsWith(".js") ? "js" : name.endsWith(".css") ? "css" : "html"
   const headers = {
-    "Content-Type": contentTypes[extension],
+    "Content-Type": `text/${contentTypes[extname(name)]}; charset=utf-8`,
     Vary: "Accept-Encoding",
     ...(name !== indexName && immutable)
   }

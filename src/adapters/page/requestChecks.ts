@@ -77,11 +77,11 @@ export const readJsonBody = Effect.fnUntraced(function* <A>(
 })
 
 /**
- * The page loads from its Server only, and creates no policy: nothing may turn text into HTML. It frames apps from their
- * origin.
+ * The headers of every response below `/office`. The page loads from its Server only, and creates no policy: nothing may turn
+ * text into HTML. It frames apps from their origin.
  */
-const contentSecurityPolicy = (appOrigin: string | undefined) =>
-  [
+export const pageHeaders = (appOrigin?: string): Readonly<Record<string, string>> => ({
+  "Content-Security-Policy": [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
@@ -93,11 +93,7 @@ const contentSecurityPolicy = (appOrigin: string | undefined) =>
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
     ...(appOrigin === undefined ? [] : [`frame-src ${appOrigin}`])
-  ].join("; ")
-
-/** The headers of every response below `/office`. */
-export const pageHeaders = (appOrigin?: string): Readonly<Record<string, string>> => ({
-  "Content-Security-Policy": contentSecurityPolicy(appOrigin),
+  ].join("; "),
   "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
   "Cross-Origin-Opener-Policy": "same-origin",

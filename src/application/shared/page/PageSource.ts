@@ -60,14 +60,12 @@ export const handleRequests = (send: SendRequest) =>
     ])
   ) as unknown as Pick<PageHandlers, Capitalize<PageMethodName>>
 
-type AnyHandler = (command: PageCommand, operator: Operator) => Effect.Effect<PageReply, ProtocolError>
-
 /** Executes each command by its handler. */
 export const executeBy =
   (handlers: PageHandlers): ExecuteCommand =>
   (command, operator) =>
     // The handler of a tag takes the command of this tag.
-    Effect.suspend(() => (handlers[command._tag] as AnyHandler)(command, operator))
+    Effect.suspend(() => (handlers[command._tag] as ExecuteCommand)(command, operator))
 
 /** Starts a call. The call runs while the stream is consumed; its last message is the result or an error. */
 export type CallAsOperator = (

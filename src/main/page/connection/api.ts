@@ -21,11 +21,8 @@ class RequestError extends Error implements Page.PageError {
 export const pageErrorOf = (error: unknown): Page.PageError =>
   error instanceof RequestError ? error : { code: 0, message: error instanceof Error ? error.message : String(error) }
 
-/** The reply as JSON: the Server is trusted to keep the contract. */
-const parseReply = async (response: Response): Promise<unknown> => parseJson(await response.text())
-
 const errorOf = async (response: Response): Promise<RequestError> => {
-  const reply = await parseReply(response).catch(() => undefined)
+  const reply: unknown = await response.json().catch(() => undefined)
   const { code, message } = isJsonObject(reply) ? reply : {}
   return new RequestError(
     typeof code === "number" ? code : response.status,
@@ -59,7 +56,7 @@ const send = (method: "POST" | "DELETE", name: string, body: unknown, signal?: A
 /** Fetches the session; `undefined` when the page must sign in. */
 export const fetchSession = async (): Promise<Page.PageSession | undefined> => {
   try {
-    const session = (await parseReply(await request("session", {}))) as Page.PageSession
+    const session = (await (await request("session", {})).json()) as Page.PageSession
     csrf = session.csrf
     return session
   } catch (error) {
@@ -81,7 +78,7 @@ export const signOut = async (): Promise<void> => {
 export const sendCommand = async <T extends Page.PageCommandTag>(
   command: Page.PageCommandOf<T>,
   signal?: AbortSignal
-) => (await parseReply(await send("POST", "commands", command, signal))) as Page.PageReplies[T]
+) => (await (await send("POST", "commands", command, signal)).json()) as Page.PageReplies[T]
 
 /** Calls a tool and gives the messages of the call. The signal cancels the call. */
 export const callOfficeTool = (request: Page.PageCallRequest, signal: AbortSignal) =>

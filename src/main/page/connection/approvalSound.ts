@@ -17,7 +17,7 @@ export const isSoundOn = signal(readSetting(setting) === "on")
 
 let audio: AudioContext | undefined
 
-/** Plays a short tone, where the browser allows sound. */
+/** Plays a short tone. */
 const playTone = async (): Promise<void> => {
   audio ??= new AudioContext()
   // Browsers suspend sound until the first click on the page.
@@ -32,16 +32,14 @@ const playTone = async (): Promise<void> => {
   tone.stop(start + duration)
 }
 
-const play = (): void => {
-  // Without sound the title and the navigation show the number of approvals.
-  playTone().catch(() => undefined)
-}
+/** Plays the tone, where the browser allows sound. Without it the title and the navigation show the number of approvals. */
+const play = () => playTone().catch(() => undefined)
 
 /** Turns the sound on or off, and keeps the choice. Turning it on plays it. */
 export const switchSound = (isOn: boolean): void => {
   isSoundOn.value = isOn
   writeSetting(setting, isOn ? "on" : "off")
-  if (isOn) play()
+  if (isOn) void play()
 }
 
 /** Plays a sound for approvals that are opened while the page is open, in any of its offices. */
@@ -55,6 +53,6 @@ export const playNewApprovals = (): (() => void) => {
     known = pageState.peek().stream === undefined ? undefined : open
     if (!isNew || !isSoundOn.peek() || performance.now() - playedAt < minInterval) return
     playedAt = performance.now()
-    play()
+    void play()
   })
 }
