@@ -18,7 +18,7 @@ const csrfHeader = "x-a2c-csrf"
 
 interface OriginOptions {
   readonly allowedHosts: ReadonlyArray<string>
-  /** Anybody may use the page. */
+  /** The page needs no credentials. */
   readonly isOpen: boolean
   /** The request is not for a file. */
   readonly isApi: boolean

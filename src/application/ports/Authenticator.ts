@@ -60,7 +60,7 @@ export const checkIdentity = Effect.fnUntraced(function* (
 /** Interval of the check of all credentials, and so the longest time that expired ones are accepted. */
 const credentialCheckInterval = Duration.seconds(1)
 
-/** Ends what has invalid credentials, each second and whenever the authenticator reports changes, as long as the scope. */
+/** Ends what has invalid credentials, each second and at each change that the authenticator reports, as long as the scope. */
 export const watchCredentials = Effect.fnUntraced(function* (
   { changes }: Authenticator["Service"],
   endInvalid: () => void

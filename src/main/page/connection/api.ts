@@ -85,7 +85,7 @@ export const callOfficeTool = (request: Page.PageCallRequest, signal: AbortSigna
   parseLines<Page.PageCallMessage>(send("POST", "calls", request, signal))
 
 /** Gives the messages of the stream of events. */
-export const watchEvents = (signal: AbortSignal) => parseLines<PageMessage>(request("events", { signal }))
+export const streamEvents = (signal: AbortSignal) => parseLines<PageMessage>(request("events", { signal }))
 
 /** The values of a response with a line of JSON for each; empty lines keep it open. */
 async function* parseLines<T>(response: Promise<Response>): AsyncGenerator<T> {

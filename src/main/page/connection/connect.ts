@@ -1,5 +1,5 @@
 import { effect } from "@preact/signals"
-import { fetchSession, sendCommand, watchEvents } from "./api.ts"
+import { fetchSession, sendCommand, streamEvents } from "./api.ts"
 import { clearPageCalls } from "./pageCalls.ts"
 import { connection, pageState, receive, route, session } from "./store.ts"
 
@@ -18,7 +18,7 @@ export const connect = async (): Promise<void> => {
     try {
       session.value = await fetchSession()
       if (session.peek() === undefined) return disconnect()
-      for await (const message of watchEvents(signal)) {
+      for await (const message of streamEvents(signal)) {
         attempt = 0
         connection.value = "Connected"
         receive(message)
