@@ -5,7 +5,7 @@ import { withReplies } from "./scripted/preparations.ts"
 import { makeBatch, startTime, team } from "./scripted/pageFixtures.ts"
 import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.ts"
 
-const desktop = "#/office/0.2/team/desktop"
+const desktop = "#/office/0.2/team/windows"
 const documents = "#/office/0.2/team/documents"
 
 const withWindows = (...windows: ReadonlyArray<string>) => withReplies({ GetDesktop: () => ({ desktops: windows }) })
@@ -69,18 +69,6 @@ describePages("office page", () => {
       await page.getByText("new").waitFor()
       await page.locator(".window.changed", { hasText: "window://a/2" }).waitFor()
       assert.strictEqual(await page.locator(".window.changed", { hasText: "window://a/1" }).count(), 0)
-    })
-
-    it("does not animate a change for users that prefer reduced motion", async () => {
-      const { page, server } = await open(desktop, withWindows("window://a/1\n\nold"))
-      await page.emulateMedia({ reducedMotion: "reduce" })
-      await page.getByText("old").waitFor()
-      withWindows("window://a/1\n\nnew")(server)
-      server.send(updated("desktop"))
-      await page.locator(".window.changed").waitFor()
-      const animation = "getComputedStyle(document.querySelector('.window.changed')).animationName"
-      assert.strictEqual(await page.evaluate(animation), "none")
-      await page.emulateMedia({ reducedMotion: null })
     })
 
     it("states that a desktop is empty", async () => {

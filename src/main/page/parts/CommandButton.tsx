@@ -39,7 +39,7 @@ export const ConfirmDialog = ({ action, children, error, onClose, onConfirm, tit
           {error}
         </p>
       )}
-      <div class="row actions">
+      <div class="row field">
         <button type="button" onClick={onClose}>
           Cancel
         </button>

@@ -242,7 +242,7 @@ const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now
       <Facts isRow facts={factsOf(entry, now)} />
       {error !== undefined && <ErrorText error={error} />}
       {reply !== undefined && (
-        <div class="side-by-side">
+        <div class="columns">
           <section aria-label="Arguments">
             <h3>Arguments</h3>
             <LongText text={reply.params} code />

@@ -105,7 +105,7 @@ export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress;
     void startPageCall({ ...target, params, timeout })
   }
   return (
-    <div class="side-by-side">
+    <div class="columns">
       <form ref={form} noValidate onSubmit={start} aria-label="Call">
         {!isPermitted && (
           <p class="error">
