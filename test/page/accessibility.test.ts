@@ -197,7 +197,7 @@ describePages("office page", () => {
     })
 
     it("filters, pauses, selects and cancels calls", async () => {
-      const { page, server } = await open("#/office/0.2/team/calls", prepareBusyServer)
+      const { page, server } = await open("#/office/0.2/team/activity", prepareBusyServer)
       await tabTo(page, "Filter")
       await page.keyboard.type("status:running")
       await page.getByText(/^1 call, since /).waitFor()
@@ -219,7 +219,7 @@ describePages("office page", () => {
     })
 
     it("changes the format of windows", async () => {
-      const { page } = await open("#/office/0.2/team/desktop", prepareBusyServer)
+      const { page } = await open("#/office/0.2/team/windows", prepareBusyServer)
       await page.getByRole("cell", { name: "4,812" }).waitFor()
       await page.getByRole("combobox", { name: "Show windows as" }).focus()
       await page.keyboard.press("ArrowDown")

@@ -5,7 +5,7 @@ import { describePages, usePages } from "./scripted/usePages.ts"
 import { withCalls } from "./scripted/preparations.ts"
 import { makeBatch, makeCall, makeSession, startTime } from "./scripted/pageFixtures.ts"
 
-const callsView = "#/office/0.2/team/calls"
+const callsView = "#/office/0.2/team/activity"
 
 /** A call that ended; a later index starts later. */
 const ended = (index: number, changes: Partial<PageCall> = {}): PageCall =>

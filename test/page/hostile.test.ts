@@ -290,8 +290,8 @@ const shownFields: { readonly [view: string]: ReadonlyArray<string> } = {
     "role",
     "message"
   ],
-  desktop: ["window", "heading", "quote", "cell", "item", "code", "html"],
-  calls: ["tool", "computer", "agent", "callSubject", "event", "reqId", "trace", "progress", "params", "result"],
+  windows: ["window", "heading", "quote", "cell", "item", "code", "html"],
+  activity: ["tool", "computer", "agent", "callSubject", "event", "reqId", "trace", "progress", "params", "result"],
   documents: ["document", "fileType", "summary", "documentServer", "modified", "dpe", "mime", "heading"]
 }
 
@@ -301,7 +301,7 @@ const hashOf = (view: string): string => {
   const parameters: { readonly [view: string]: { readonly [name: string]: string } } = {
     tools: target,
     prompts: { prompt: hostile("prompt"), server: hostile("promptServer"), computer },
-    calls: { call: "call-hostile" },
+    activity: { call: "call-hostile" },
     documents: { computer, uri: hostile("dpe") },
     overview: { computer }
   }
@@ -390,7 +390,7 @@ describePages("office page", () => {
     const long = `${"x".repeat(1_000)}\n`.repeat(1_000)
 
     it("shows the start of a window of 1 MB, and all of it on demand", async () => {
-      const { page } = await open("#/office/0.2/team/desktop", ({ replies }) => {
+      const { page } = await open("#/office/0.2/team/windows", ({ replies }) => {
         replies.GetDesktop = () => ({ desktops: [`window://notes/long\n\n${long}last words`] })
       })
       const button = page.getByRole("button", { name: "show all 1,001,010 characters" })
@@ -415,8 +415,8 @@ describePages("office page", () => {
       })
       await page.getByText("1 of 1 tools").waitFor()
       for (const [view, title] of [
-        ["desktop", "Windows"],
-        ["calls", "Activity"],
+        ["windows", "Windows"],
+        ["activity", "Activity"],
         ["overview", "Overview"]
       ]) {
         await page.evaluate(`location.hash = "#/office/0.2/team/${view}"`)

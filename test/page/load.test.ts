@@ -7,7 +7,7 @@ import { waitUntil } from "./scripted/expectations.ts"
 import { describePages, type OpenPage, usePages } from "./scripted/usePages.ts"
 import { makeBatch, makeCall, startTime } from "./scripted/pageFixtures.ts"
 
-const callsView = "#/office/0.2/team/calls"
+const callsView = "#/office/0.2/team/activity"
 
 const lanes = ["desk", "printer", "scanner", "gpu"]
 

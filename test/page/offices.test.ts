@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { focusedName, tabTo, waitUntil } from "./scripted/expectations.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
-import { withSnapshot, withSession, withoutSession } from "./scripted/preparations.ts"
+import { withInspection, withSnapshot, withSession, withoutSession } from "./scripted/preparations.ts"
 import { agent, makeBatch, makeMember, makeNode, makeSnapshot, startTime, team } from "./scripted/pageFixtures.ts"
 import { RejectedCommand } from "./scripted/ScriptedServer.ts"
 
@@ -32,6 +32,12 @@ describePages("office page", () => {
       await lab.waitFor()
       server.send(makeBatch([{ _tag: "Left", sid: "sid-lab", at: startTime }]))
       await lab.waitFor({ state: "detached" })
+    })
+
+    it("counts the MCP servers that do not run, where Computers have reported them", async () => {
+      const { page } = await open("#/offices", withInspection())
+      const row = page.getByRole("row", { name: /team/ })
+      await row.locator("[data-title='Failed MCP servers']").getByText("1", { exact: true }).waitFor()
     })
 
     it("shows nodes with their failing components", async () => {
@@ -213,6 +219,13 @@ describePages("office page", () => {
       await page.goBack()
       await page.getByRole("heading", { name: "Offices" }).waitFor()
       await waitUntil(async () => (await page.title()) === "Offices · A2C-SMCP")
+    })
+
+    it("says that an address names no view", async () => {
+      const { page } = await open("#/office/0.2/team/elsewhere")
+      await page.getByText("The address names no view of an office.").waitFor()
+      await page.getByRole("link", { name: "Activity" }).click()
+      await page.getByRole("heading", { name: /team.*Activity/ }).waitFor()
     })
 
     it("shows the only office of a page that serves one", async () => {

@@ -39,6 +39,17 @@ describePages("office page", () => {
       }
     })
 
+    it("moves running calls, except for users that prefer reduced motion", async () => {
+      const { page } = await open("#/office/0.2/team", withSnapshot({ calls: [makeCall()] }))
+      await page.getByRole("link", { name: "desk 1 running" }).waitFor()
+      const animation = () =>
+        page.evaluate("getComputedStyle(document.querySelector('.flow'), '::before').animationName")
+      assert.strictEqual(await animation(), "move")
+      await page.emulateMedia({ reducedMotion: "reduce" })
+      assert.strictEqual(await animation(), "none")
+      await page.emulateMedia({ reducedMotion: null })
+    })
+
     it("opens the details of a member that is chosen in the picture", async () => {
       const { page } = await open("#/office/0.2/team", withInspection())
       await page.getByRole("link", { name: /^brain/ }).click()

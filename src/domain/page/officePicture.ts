@@ -6,22 +6,28 @@ import { computerKey, type PageState } from "./PageState.ts"
 /** How well a thing does; the word of the style sheet for its colours. */
 type Tone = "good" | "waiting" | "bad" | "idle"
 
-/** The tones of the states of MCP servers, nodes, devices and packs. */
+/** The tones of the states of MCP servers, nodes, devices and packs; of others `idle`. */
 export const stateTones: { readonly [state: string]: Tone } = {
   starting: "waiting",
   ready: "good",
   degraded: "waiting",
-  idle: "idle",
   restarting: "bad",
   failing: "bad",
   failed: "bad",
-  stopped: "idle",
   draining: "waiting",
   unavailable: "bad",
   connected: "good",
   active: "good",
   faulty: "bad"
 }
+
+/** The MCP servers of an office that do not run, as far as its Computers have reported them. */
+export const findFailedServers = ({ inspections }: PageState, { computers }: OfficeSummary) =>
+  computers.flatMap((computer) =>
+    (inspections.get(computerKey(computer, computer.name))?.servers ?? [])
+      .filter(({ state }) => stateTones[state] === "bad")
+      .map((server) => ({ computer, server }))
+  )
 
 /** The calls of a member that run or wait, and those that ended or failed a moment ago. */
 interface Traffic {

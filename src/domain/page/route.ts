@@ -1,8 +1,8 @@
 import type { OfficeAddress } from "./PageEvent.ts"
 
-/** The views of an office, by the word in their address. */
-export const officeViews = ["overview", "calls", "tools", "prompts", "desktop", "documents", "settings"] as const
-export type OfficeViewName = (typeof officeViews)[number]
+/** The views of an office, by the words in their addresses. */
+export const officeViews = ["overview", "activity", "tools", "prompts", "windows", "documents", "settings"] as const
+export type OfficeViewName = (typeof officeViews)[number] | "unknown"
 
 /** What a view shows, such as the chosen tool; each with its address. */
 type RouteParameters = { readonly [name: string]: string }
@@ -37,11 +37,11 @@ const parseParameters = (query: string): RouteParameters =>
     })
   )
 
-/** Parses the hash of an address such as `#/office/0.2/team/calls?call=7`. An unknown view is the overview, another text the list of offices. */
+/** Parses the hash of an address such as `#/office/0.2/team/activity?call=7`. Another text is the list of offices. */
 export const parseRoute = (hash: string): PageRoute => {
   const [path = "", ...query] = hash.replace(/^#/, "").split("?")
-  const [, kind, line = "", office = "", word] = path.split("/").map(decode)
-  const view = officeViews.find((one) => one === word) ?? "overview"
+  const [, kind, line = "", office = "", word = ""] = path.split("/").map(decode)
+  const view = ["", "inbox"].includes(word) ? "overview" : (officeViews.find((one) => one === word) ?? "unknown")
   if (kind !== "office" || line === "" || office === "") return { _tag: "Offices" }
   return { _tag: "Office", address: { line, office }, view, parameters: parseParameters(query.join("?")) }
 }

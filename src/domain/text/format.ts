@@ -30,5 +30,8 @@ export const formatBytes = (bytes: number): string => {
 export const formatNumberOf = (count: number, noun: string): string =>
   `${count === 0 ? "no" : formatCount(count)} ${noun}${count > 1 ? "s" : ""}`
 
+/** Formats a rate as in `1 call/s`. */
+export const formatRate = (calls: number): string => `${formatCount(calls)} ${calls === 1 ? "call" : "calls"}/s`
+
 /** Formats a whole number with commas between thousands. */
 export const formatCount = (count: number): string => String(Math.round(count)).replaceAll(/\B(?=(?:\d{3})+$)/g, ",")

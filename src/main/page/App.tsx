@@ -1,9 +1,10 @@
 import type { ComponentType } from "preact"
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks"
-import { formatCount, formatDuration, formatNumberOf } from "../../domain/text/format.ts"
+import { formatCount, formatDuration, formatNumberOf, formatRate } from "../../domain/text/format.ts"
 import {
   officeHash,
   officesHash,
+  officeViews,
   type OfficeRoute,
   type OfficeViewName,
   type PageRoute
@@ -16,7 +17,7 @@ import * as store from "./connection/store.ts"
 import { isDrawerOpen } from "./connection/store.ts"
 import { Icon } from "./parts/Icon.tsx"
 import { SmallButton, Select } from "./parts/controls.tsx"
-import { ErrorText } from "./parts/missing.tsx"
+import { Empty, ErrorText } from "./parts/missing.tsx"
 import { Sparkline } from "./parts/Table.tsx"
 import { Name } from "./parts/Text.tsx"
 import { truncate, visibleLine } from "./parts/visibleText.ts"
@@ -31,37 +32,39 @@ import { PromptsView } from "./views/PromptsView.tsx"
 import { SignIn } from "./views/SignIn.tsx"
 import { ToolsView } from "./views/tools/ToolsView.tsx"
 
-/** The views of an office. */
-const views: {
-  readonly [View in OfficeViewName]: { readonly title: string; readonly View: ComponentType<OfficeRoute> }
-} = {
-  overview: { title: "Overview", View: OverviewView },
-  calls: { title: "Activity", View: CallsView },
-  tools: { title: "Tools", View: ToolsView },
-  prompts: { title: "Prompts", View: PromptsView },
-  desktop: { title: "Windows", View: DesktopView },
-  documents: { title: "Documents", View: DocumentsView },
-  settings: { title: "Settings", View: SettingsView }
+interface View {
+  readonly title: string
+  readonly View: ComponentType<OfficeRoute>
+  /** Where it stands beside others. */
+  readonly place?: string
 }
 
+const views: { readonly [Name in OfficeViewName]: View } = {
+  overview: { title: "Overview", View: OverviewView },
+  activity: { title: "Activity", View: CallsView },
+  tools: { title: "Tools", View: ToolsView, place: "Explore" },
+  prompts: { title: "Prompts", View: PromptsView, place: "Explore" },
+  windows: { title: "Windows", View: DesktopView, place: "Explore" },
+  documents: { title: "Documents", View: DocumentsView, place: "Explore" },
+  settings: { title: "Settings", View: SettingsView },
+  unknown: { title: "Unknown view", View: () => <Empty>The address names no view of an office.</Empty> }
+}
+
+const placeOf = (view: OfficeViewName): string => views[view].place ?? views[view].title
+
 /** The places of an office by what people do there, each with its views. */
-const places: ReadonlyArray<readonly [title: string, views: readonly [OfficeViewName, ...Array<OfficeViewName>]]> = [
-  ["Overview", ["overview"]],
-  ["Activity", ["calls"]],
-  ["Explore", ["tools", "prompts", "desktop", "documents"]],
-  ["Settings", ["settings"]]
-]
+const places = Map.groupBy(officeViews, placeOf)
 
 /** The length of an office id in the title of the page. */
 const maxTitleLength = 60
 
 /** The title of the page, behind the number of open approvals of all offices. */
 const titleOf = (current: PageRoute, approvals: number): string => {
-  const title =
+  const names =
     current._tag === "Offices"
-      ? "Offices · A2C-SMCP"
-      : `${visibleLine(truncate(current.address.office, maxTitleLength))} · ${views[current.view].title} · A2C-SMCP`
-  return approvals === 0 ? title : `(${formatCount(approvals)}) ${title}`
+      ? ["Offices"]
+      : [visibleLine(truncate(current.address.office, maxTitleLength)), views[current.view].title]
+  return `${approvals === 0 ? "" : `(${formatCount(approvals)}) `}${[...names, "A2C-SMCP"].join(" · ")}`
 }
 
 /** The words for the states of the connection, and their classes. */
@@ -71,21 +74,6 @@ const connectionTexts: { readonly [State in store.ConnectionState]: readonly [te
   Connected: ["Connected", "good"],
   Reconnecting: ["Reconnecting", "waiting"],
   Unavailable: ["Server unavailable, trying again", "bad"]
-}
-
-const SignOutButton = () => {
-  const { error, run } = useAction<void>()
-  const end = async () => {
-    await signOut()
-    clearInputs()
-    disconnect()
-  }
-  return (
-    <>
-      <SmallButton onPress={() => run(end)}>Sign out</SmallButton>
-      {error && <ErrorText error={error} isAlert />}
-    </>
-  )
 }
 
 const themes = ["system", "light", "dark"] as const
@@ -98,19 +86,23 @@ const ThemeSwitch = () => {
     document.documentElement.style.colorScheme = theme === "system" ? "" : theme
   }, [theme])
   return (
-    <label>
-      <span class="theme-label">Colours</span>{" "}
-      <Select
-        attributes={{ class: "small" }}
-        value={theme}
-        options={themes.map((one) => [one, one])}
-        onSelect={choose}
-      />
-    </label>
+    <Select
+      attributes={{ class: "small", "aria-label": "Colours" }}
+      value={theme}
+      options={themes.map((one) => [one, `${one} colours`])}
+      onSelect={choose}
+    />
   )
 }
 
+const endSession = async (): Promise<void> => {
+  await signOut()
+  clearInputs()
+  disconnect()
+}
+
 const StatusLine = () => {
+  const { error, run } = useAction<void>()
   const state = store.connection.value
   const [text, kind] = connectionTexts[state]
   const { droppedEvents, omittedCalls } = store.pageState.value
@@ -130,7 +122,8 @@ const StatusLine = () => {
           <span class="subject">
             <Name of={subject} length={60} />
           </span>
-          <SignOutButton />
+          <SmallButton onPress={() => run(endSession)}>Sign out</SmallButton>
+          {error && <ErrorText error={error} isAlert />}
         </>
       )}
       <ThemeSwitch />
@@ -180,21 +173,22 @@ const NeedsButton = () => {
 }
 
 const Header = () => {
-  const { office } = store.session.value ?? {}
+  const session = store.session.value
+  const isCurrent = store.route.value._tag === "Offices"
   return (
     <header class="row">
       <nav aria-label="Server">
         <span class="brand">
           <Icon of="mark" /> A2C-SMCP
         </span>
-        {store.session.value !== undefined && office === undefined && (
-          <a href={officesHash} {...(store.route.value._tag === "Offices" && { "aria-current": "page" })}>
+        {session !== undefined && session.office === undefined && (
+          <a href={officesHash} aria-current={isCurrent ? "page" : undefined}>
             Offices
           </a>
         )}
       </nav>
       <span class="grow" />
-      {store.session.value !== undefined && (
+      {session !== undefined && (
         <>
           <RunningCalls />
           <NeedsButton />
@@ -204,37 +198,25 @@ const Header = () => {
   )
 }
 
-interface LinksProps extends Pick<OfficeRoute, "address"> {
-  readonly label: string
-  readonly kind: string
-  readonly links: ReadonlyArray<readonly [title: string, view: OfficeViewName, isCurrent: boolean]>
-}
-
-const Links = ({ address, kind, label, links }: LinksProps) => {
-  const element = useRef<HTMLElement>(null)
-  // A narrow page does not show all links at once.
-  useEffect(() => {
-    element.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
-  }, [links.find(([, , isCurrent]) => isCurrent)?.[1]])
-  return (
-    <nav ref={element} aria-label={label} class={kind}>
-      {links.map(([title, view, isCurrent]) => (
-        <a key={title} href={officeHash(address, view)} {...(isCurrent && { "aria-current": "page" })}>
-          {title}
-        </a>
-      ))}
-    </nav>
-  )
-}
-
+/** The places of an office, and the views of the current one. */
 const OfficeNavigation = ({ address, view }: OfficeRoute) => {
-  const [, shown] = places.find(([, one]) => one.includes(view)) ?? ["", []]
-  const tabs = places.map(([title, one]) => [title, one[0], one.includes(view)] as const)
-  const segments = shown.map((one) => [views[one].title, one, one === view] as const)
+  const place = placeOf(view)
+  const linkTo = (title: string, to: OfficeViewName, isCurrent: boolean) => (
+    <a key={title} href={officeHash(address, to)} aria-current={isCurrent ? "page" : undefined}>
+      {title}
+    </a>
+  )
+  const beside = places.get(place) ?? []
   return (
     <>
-      <Links address={address} label="Office" kind="tabs" links={tabs} />
-      {shown.length > 1 && <Links address={address} label="Explore" kind="segments" links={segments} />}
+      <nav aria-label="Office" class="tabs">
+        {Array.from(places, ([title, [first = "overview"]]) => linkTo(title, first, title === place))}
+      </nav>
+      {beside.length > 1 && (
+        <nav aria-label={place} class="segments">
+          {beside.map((one) => linkTo(views[one].title, one, one === view))}
+        </nav>
+      )}
     </>
   )
 }
@@ -245,7 +227,7 @@ const OfficeSummary = ({ address }: OfficeRoute) => {
   return (
     <p class="row note">
       {`${formatNumberOf(agents.length, "Agent")}, ${formatNumberOf(computers.length, "Computer")}, `}
-      {`${formatCount(callsPerSecond)} ${callsPerSecond === 1 ? "call" : "calls"}/s`}
+      {formatRate(callsPerSecond)}
       <Sparkline values={history} />
     </p>
   )
@@ -256,13 +238,12 @@ const OfficePage = (current: OfficeRoute) => {
   const { title, View } = views[view]
   return (
     <>
-      <div class="row between title">
-        <h1>
+      <div class="row between">
+        <h1 aria-label={visibleLine(`${truncate(address.office, maxTitleLength)}, ${title}`)}>
           <Name of={address.office} />{" "}
           <span class="tag">
             line <Name of={address.line} />
-          </span>{" "}
-          <span class="hidden">{title}</span>
+          </span>
         </h1>
         <OfficeSummary {...current} />
       </div>
@@ -291,22 +272,18 @@ const Content = () => {
 /** The office page. */
 export const App = () => {
   const title = titleOf(store.route.value, store.openApprovals.value.length)
+  const content = useRef<HTMLElement>(null)
   useEffect(() => {
     document.title = title
   }, [title])
-  // The hash names the view: the link moves the focus by itself.
-  const skip = (event: Event) => {
-    event.preventDefault()
-    document.getElementById("content")?.focus()
-  }
   return (
     <>
-      <a class="skip" href="#content" onClick={skip}>
+      <button type="button" class="skip" onClick={() => content.current?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <Header />
       <div class="frame">
-        <main id="content" tabIndex={-1}>
+        <main id="content" ref={content} tabIndex={-1}>
           <Content />
         </main>
         {isDrawerOpen.value && store.session.value !== undefined && <NeedsDrawer />}

@@ -10,17 +10,15 @@ describe("parseRoute", () => {
     }
   )
 
-  it.each(["#/office/0.2/team", "#/office/0.2/team/unknown", "#/office/0.2/team/inbox"])(
-    "gives the overview of the office for %s",
-    (hash) => {
-      assert.deepStrictEqual(parseRoute(hash), {
-        _tag: "Office",
-        address: { line: "0.2", office: "team" },
-        view: "overview",
-        parameters: {}
-      })
-    }
-  )
+  it.each([
+    ["overview", "#/office/0.2/team"],
+    ["overview", "#/office/0.2/team/inbox"],
+    ["activity", "#/office/0.2/team/activity"],
+    ["unknown", "#/office/0.2/team/elsewhere"]
+  ] as const)("gives the view %s for %s", (view, hash) => {
+    const address = { line: "0.2", office: "team" }
+    assert.deepStrictEqual(parseRoute(hash), { _tag: "Office", address, view, parameters: {} })
+  })
 
   it("ignores parameters that are not encoded correctly", () => {
     const route = parseRoute("#/office/0.2/team/tools?q=a%20b&x=%&=y")
@@ -49,8 +47,8 @@ describe("parseRoute", () => {
 describe("officeHash", () => {
   it("leaves out parameters without a value", () => {
     assert.strictEqual(
-      officeHash({ line: "0.2", office: "a/b" }, "calls", { call: undefined, filter: "", q: "x" }),
-      "#/office/0.2/a%2Fb/calls?q=x"
+      officeHash({ line: "0.2", office: "a/b" }, "activity", { call: undefined, filter: "", q: "x" }),
+      "#/office/0.2/a%2Fb/activity?q=x"
     )
   })
 })

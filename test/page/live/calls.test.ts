@@ -27,7 +27,7 @@ describePages("office page of a live Server", () => {
   const { openUrl } = useLivePages(office, () => office.start())
 
   it("shows a call that waits for consent, and its end after the consent", async () => {
-    const { page } = await openUrl(office.view("calls"))
+    const { page } = await openUrl(office.view("activity"))
     await page.getByText("Connected", { exact: true }).waitFor()
     const { result } = office.startCall({ computer: "desk", tool: "clear_notes" })
     const row = callOf(page, "clear_notes")
@@ -43,7 +43,7 @@ describePages("office page of a live Server", () => {
   })
 
   it("shows a call without consent as denied, and who denied it", async () => {
-    const { page } = await openUrl(office.view("calls"))
+    const { page } = await openUrl(office.view("activity"))
     await page.getByText("Connected", { exact: true }).waitFor()
     const { result } = office.startCall({ computer: "desk", tool: "clear_notes" })
     await callOf(page, "clear_notes").getByText("consent", { exact: true }).waitFor()
@@ -57,7 +57,7 @@ describePages("office page of a live Server", () => {
   })
 
   it("shows the progress of a call, and cancels it for the Agent", async () => {
-    const { page } = await openUrl(office.view("calls"))
+    const { page } = await openUrl(office.view("activity"))
     await page.getByText("Connected", { exact: true }).waitFor()
     const { result } = office.startCall(longCall)
     await callOf(page, longCall.tool).click()
@@ -71,7 +71,7 @@ describePages("office page of a live Server", () => {
   })
 
   it("shows captured arguments and results", async () => {
-    const { page } = await openUrl(office.view("calls"))
+    const { page } = await openUrl(office.view("activity"))
     await page.getByText("Connected", { exact: true }).waitFor()
     await office.call({ computer: "desk", tool: "add_note", params: { text: "Water the plants" } })
     await callOf(page, "add_note").click()
@@ -86,7 +86,7 @@ describePages("office page of a live Server", () => {
   })
 
   it("filters calls, and shows the percentiles of those that match", async () => {
-    const { page } = await openUrl(office.view("calls"))
+    const { page } = await openUrl(office.view("activity"))
     await page.getByText("Connected", { exact: true }).waitFor()
     for (const message of ["one", "two", "three"]) {
       await office.call({ computer: "lab", tool: "echo", params: { message } })
@@ -109,7 +109,7 @@ describePages("office page of a live Server", () => {
   })
 
   it("formats a call as a command, which makes the call again in a shell", async () => {
-    const { page } = await openUrl(office.view("calls"))
+    const { page } = await openUrl(office.view("activity"))
     await page.getByText("Connected", { exact: true }).waitFor()
     const message = `it's "quoted" $HOME \`ls\` ü`
     await office.call({ computer: "lab", tool: "echo", params: { message } })
@@ -131,7 +131,7 @@ describePages("office page of a live Server", () => {
     await using plain = await new DemoOffice().startServer(false)
     await plain.startDesk({})
     await plain.startAgent()
-    const { page } = await openUrl(plain.view("calls"))
+    const { page } = await openUrl(plain.view("activity"))
     await page.getByText("Connected", { exact: true }).waitFor()
     await plain.call({ computer: "desk", tool: "add_note", params: { text: "secret words" } })
     await callOf(page, "add_note").click()

@@ -8,7 +8,7 @@ import { configOf, LiveParts } from "./LiveParts.ts"
 
 const office = "team"
 const members = "#/office/0.2/team/overview"
-const calls = "#/office/0.2/team/calls"
+const calls = "#/office/0.2/team/activity"
 
 /** A Computer with the tool `wait`, which does not end. */
 const startComputer = async (parts: LiveParts, url: string, name: string) => {

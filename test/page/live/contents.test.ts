@@ -67,7 +67,7 @@ describePages("office page of a live Server", () => {
   })
 
   it("shows a window that changes with a call", async () => {
-    const { page } = await openUrl(office.view("desktop"))
+    const { page } = await openUrl(office.view("windows"))
     const desk = cardOf(page, "desk")
     await desk.getByText("The board is empty.").waitFor()
     await office.call({ computer: "desk", tool: "add_note", params: { text: "Water **the plants**" } })

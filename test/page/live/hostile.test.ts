@@ -140,7 +140,7 @@ describePages("office page of a live Server with a hostile Computer", () => {
 
   for (const format of ["markdown", "text"]) {
     it(`shows windows as text in the format ${format}, also one of 1 MB`, async () => {
-      const { assertHarmless, page } = await open("desktop")
+      const { assertHarmless, page } = await open("windows")
       await page.getByLabel("Show windows as").selectOption(format)
       await shows(page, "heading <img", "quote <img", "item <img", "code <img", "html <img")
       await shows(page, "yyyy")
@@ -149,7 +149,7 @@ describePages("office page of a live Server with a hostile Computer", () => {
   }
 
   it("shows arguments, results and errors of calls as text, also a result of 1 MB", async () => {
-    const { assertHarmless, page } = await open("calls")
+    const { assertHarmless, page } = await open("activity")
     await page.getByText("Connected", { exact: true }).waitFor()
     const details = page.getByRole("region", { name: "Call", exact: true })
     for (const [name, texts] of [

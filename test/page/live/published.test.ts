@@ -50,7 +50,7 @@ describePages("office page with members of other implementations", () => {
   })
 
   it("shows windows", async () => {
-    const { page } = await open("desktop")
+    const { page } = await open("windows")
     await page.getByText("plain words").waitFor()
   })
 

@@ -51,7 +51,7 @@ describePages("office page of the demo", () => {
     if (isWriting) await mkdir(folder, { recursive: true })
     // Pages that are open during the calls show their phases and the activity of the office.
     for (const size of sizes) {
-      const one = await openShared(office.view("calls"))
+      const one = await openShared(office.view("activity"))
       await one.page.setViewportSize(size)
       await one.page.getByText("Connected", { exact: true }).waitFor()
       opened.push(one)
@@ -99,10 +99,10 @@ describePages("office page of the demo", () => {
       }
     },
     desktop: {
-      url: () => office.view("desktop"),
+      url: () => office.view("windows"),
       prepare: (page) => page.getByRole("listitem").getByText("Water the plants").first().waitFor()
     },
-    calls: { url: () => office.view("calls"), prepare: (page) => chooseCall(page, "add_note") },
+    calls: { url: () => office.view("activity"), prepare: (page) => chooseCall(page, "add_note") },
     inbox: {
       url: () => office.view("inbox"),
       prepare: (page) => page.getByRole("button", { name: "Allow once: clear_notes" }).waitFor()

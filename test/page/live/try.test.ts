@@ -107,7 +107,7 @@ describePages("office page of a live Server", () => {
       await page.getByText("Note 1 is on the board.", { exact: true }).waitFor()
       const { page: members } = await openUrl(office.view("overview"))
       await members.getByRole("link", { name: /^demo-agent/ }).waitFor()
-      const { page: calls } = await openUrl(office.view("calls"))
+      const { page: calls } = await openUrl(office.view("activity"))
       const row = calls.getByRole("option").filter({ hasText: "add_note" }).first()
       await row.click()
       await calls.getByRole("definition").getByText("operator:anonymous", { exact: true }).waitFor()

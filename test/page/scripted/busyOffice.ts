@@ -24,8 +24,8 @@ export const busyViews: { readonly [view: string]: string } = {
   inbox: "#/office/0.2/team/inbox",
   tools: "#/office/0.2/team/tools?tool=create_issue&computer=desk",
   prompts: "#/office/0.2/team/prompts?prompt=review&server=tracker&computer=desk",
-  desktop: "#/office/0.2/team/desktop",
-  calls: "#/office/0.2/team/calls?call=call-3",
+  desktop: "#/office/0.2/team/windows",
+  calls: "#/office/0.2/team/activity?call=call-3",
   documents: "#/office/0.2/team/documents?computer=desk&uri=dpe%3A%2F%2Fnotes%2Freport-2.pdf%3Fformat%3Dmarkdown",
   settings: "#/office/0.2/team/settings"
 }

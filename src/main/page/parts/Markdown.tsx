@@ -154,7 +154,7 @@ const Records = ({ depth, records }: { readonly records: ReadonlyArray<JsonObjec
   const rows = records.slice(0, maxRows)
   return (
     <>
-      <Table label="Records" width="medium" {...{ columns, rows }} keyOf={(_, index) => index} hasRowHeaders={false} />
+      <Table label="Records" {...{ columns, rows }} keyOf={(_, index) => index} hasRowHeaders={false} />
       {(records.length > maxRows || names.length > maxColumns) && (
         <p class="note">
           {formatNumberOf(records.length, "record")} with {formatNumberOf(names.length, "member")}: the JSON text has

@@ -7,8 +7,8 @@ import { LongText, Name } from "./Text.tsx"
 export interface Column<A> {
   readonly title: string
   readonly cell: (row: A) => ComponentChildren
-  /** The class of the cells. */
-  readonly kind?: string | ((row: A) => string)
+  /** The class of a cell. */
+  readonly kind?: (row: A) => string
   /** Shown while the pointer is on a cell. */
   readonly hint?: (row: A) => string
 }
@@ -16,16 +16,11 @@ export interface Column<A> {
 /** A column of numbers. */
 export const countColumn = <A,>(title: string, count: (row: A) => number): Column<A> => ({
   title,
-  cell: (row) => formatCount(count(row)),
-  kind: "number"
+  cell: (row) => formatCount(count(row))
 })
-
-/** The smallest widths of tables. */
-const minWidths = { medium: "34rem", wide: "46rem", widest: "68rem" }
 
 interface TableProps<A> {
   readonly label: string
-  readonly width: keyof typeof minWidths
   readonly columns: ReadonlyArray<Column<A>>
   readonly rows: ReadonlyArray<A>
   /** Stands instead of a table without rows. */
@@ -36,11 +31,11 @@ interface TableProps<A> {
 }
 
 /** A table; on a narrow page each row is a list of its titles and cells. */
-export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, rows, width }: TableProps<A>) => {
+export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, rows }: TableProps<A>) => {
   if (rows.length === 0 && empty !== undefined) return <p class="note">{empty}</p>
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label={label}>
-      <table style={{ "--width": minWidths[width] }}>
+      <table>
         <thead>
           <tr>
             {columns.map(({ title }) => (
@@ -54,7 +49,7 @@ export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, 
           {rows.map((row, index) => (
             <tr key={keyOf(row, index)}>
               {columns.map(({ cell, hint, kind, title }, at) => {
-                const style = { class: typeof kind === "function" ? kind(row) : kind, title: hint?.(row) }
+                const style = { class: kind?.(row), title: hint?.(row) }
                 return at === 0 && hasRowHeaders
                   ? h("th", { key: title, scope: "row" }, cell(row))
                   : h("td", { key: title, ...style, "data-title": title }, cell(row))

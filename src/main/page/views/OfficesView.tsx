@@ -1,10 +1,11 @@
 import { approvalsOfOffice } from "../../../domain/page/calls/openApprovals.ts"
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
+import { findFailedServers } from "../../../domain/page/officePicture.ts"
 import { listOffices, type OfficeSummary } from "../../../domain/page/offices.ts"
-import type { PageMember, PageNode } from "../../../domain/page/PageEvent.ts"
+import type { PageNode } from "../../../domain/page/PageEvent.ts"
 import { officeKey, type Rejection } from "../../../domain/page/PageState.ts"
 import { officeHash } from "../../../domain/page/route.ts"
-import { memberCommand, openApprovals, pageState, session, useServerTime } from "../connection/store.ts"
+import { memberCommand, openApprovals, pageState, useServerTime } from "../connection/store.ts"
 import { CommandButton } from "../parts/CommandButton.tsx"
 import { Empty, exampleCommand } from "../parts/missing.tsx"
 import { Sparkline, type Column, countColumn, Facts, stateColumn, Table } from "../parts/Table.tsx"
@@ -12,22 +13,6 @@ import { LongText, Name, formatClock, formatDateTime } from "../parts/Text.tsx"
 
 /** Rejections that are listed; a Server may have more. */
 const maxListedRejections = 50
-
-/** Disconnects a member. The page of an Agent has no such right. */
-export const DisconnectButton = ({ member }: { readonly member: PageMember }) =>
-  session.value?.office === undefined && (
-    <CommandButton
-      label="Disconnect"
-      description={`Disconnect ${member.name}`}
-      title="Disconnect this member?"
-      command={{ _tag: "Disconnect", sid: member.sid }}
-    >
-      <p>
-        <Name of={member.name} /> leaves the office <Name of={member.office} />, and its calls end. Most members
-        reconnect by themselves.
-      </p>
-    </CommandButton>
-  )
 
 const OpenApprovals = ({ office }: { readonly office: OfficeSummary }) => {
   const count = approvalsOfOffice(openApprovals.value, office).length
@@ -54,13 +39,18 @@ const officeColumns: ReadonlyArray<Column<OfficeSummary>> = [
     cell: ({ agents, computers }) =>
       `${formatNumberOf(agents.length, "Agent")}, ${formatNumberOf(computers.length, "Computer")}`
   },
-  { title: "Open approvals", cell: (office) => <OpenApprovals office={office} />, kind: "number" },
+  { title: "Open approvals", cell: (office) => <OpenApprovals office={office} /> },
+  {
+    title: "Failed MCP servers",
+    cell: (office) => findFailedServers(pageState.value, office).length || "",
+    kind: () => "bad"
+  },
   countColumn("Calls per second", ({ callsPerSecond }) => callsPerSecond),
   { title: "Last minute", cell: ({ history }) => <Sparkline values={history} /> },
   {
     title: "Failed calls",
     cell: ({ failed }) => formatCount(failed),
-    kind: ({ failed }) => (failed > 0 ? "number bad" : "number")
+    kind: ({ failed }) => (failed > 0 ? "bad" : "")
   }
 ]
 
@@ -110,8 +100,7 @@ const nodeColumns = (now: number): ReadonlyArray<Column<PageNode>> => [
   countColumn("Connections", ({ connections }) => connections),
   {
     title: "Memory",
-    cell: ({ memoryBytes, state }) => state !== "unavailable" && formatBytes(memoryBytes),
-    kind: "number"
+    cell: ({ memoryBytes, state }) => state !== "unavailable" && formatBytes(memoryBytes)
   },
   {
     title: "Uptime",
@@ -123,13 +112,13 @@ const nodeColumns = (now: number): ReadonlyArray<Column<PageNode>> => [
 
 const Nodes = ({ nodes }: { readonly nodes: ReadonlyArray<PageNode> }) => {
   const columns = nodeColumns(useServerTime(10_000))
-  return <Table label="Nodes" width="widest" columns={columns} rows={nodes} keyOf={({ node }) => node} />
+  return <Table label="Nodes" columns={columns} rows={nodes} keyOf={({ node }) => node} />
 }
 
 const rejectionColumns: ReadonlyArray<Column<Rejection>> = [
   { title: "Time", cell: ({ at }) => formatClock(at) },
   { title: "Rejected", cell: ({ what }) => what },
-  { title: "Code", cell: ({ code }) => code ?? "", kind: "number" },
+  { title: "Code", cell: ({ code }) => code ?? "" },
   { title: "Reason", cell: ({ reason }) => <LongText text={reason} /> },
   { title: "Subject", cell: ({ subject = "" }) => <Name of={subject} /> },
   { title: "Address", cell: ({ remoteAddress = "" }) => <Name of={remoteAddress} /> }
@@ -170,7 +159,7 @@ export const OfficesView = () => {
           No member has joined an office. An office exists while it has members. Start a Computer, then an Agent:
         </Empty>
       ) : (
-        <Table label="Offices" width="wide" columns={officeColumns} rows={offices} keyOf={officeKey} />
+        <Table label="Offices" columns={officeColumns} rows={offices} keyOf={officeKey} />
       )}
       {omittedMembers > 0 && <p class="note">{formatCount(omittedMembers)} further members are not listed.</p>}
       <h2>Nodes</h2>
@@ -178,7 +167,6 @@ export const OfficesView = () => {
       <h2>Latest rejections</h2>
       <Table
         label="Rejections"
-        width="wide"
         columns={rejectionColumns}
         hasRowHeaders={false}
         rows={rejections.slice(0, maxListedRejections)}

@@ -1,12 +1,12 @@
 import type { PageMember } from "../../../domain/page/PageEvent.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { currentOffice, memberCommand, session } from "../connection/store.ts"
+import { CommandButton } from "../parts/CommandButton.tsx"
 import { CopyButton } from "../parts/controls.tsx"
 import { Icon } from "../parts/Icon.tsx"
 import { exampleCommand } from "../parts/missing.tsx"
 import { type Column, Table } from "../parts/Table.tsx"
 import { formatDateTime, LongText, Name } from "../parts/Text.tsx"
-import { DisconnectButton } from "./OfficesView.tsx"
 
 /** What a Computer lets operators do, as its flags have it. */
 const describeShares = ({ features, role }: PageMember): string =>
@@ -18,18 +18,34 @@ const describeShares = ({ features, role }: PageMember): string =>
         ...(features.approvals ? ["decide about its approvals"] : [])
       ].join(", ") || "nothing"
 
-const memberColumns: ReadonlyArray<Column<PageMember>> = [
-  {
-    title: "Member",
-    cell: ({ name, role }) => (
-      <>
-        <Icon of={role} /> <Name of={name} />
-      </>
-    )
-  },
-  { title: "Role", cell: ({ role }) => (role === "agent" ? "Agent" : "Computer") },
+/** Disconnects a member. The page of an Agent has no such right. */
+const DisconnectButton = ({ member }: { readonly member: PageMember }) =>
+  session.value?.office === undefined && (
+    <CommandButton
+      label="Disconnect"
+      description={`Disconnect ${member.name}`}
+      title="Disconnect this member?"
+      command={{ _tag: "Disconnect", sid: member.sid }}
+    >
+      <p>
+        <Name of={member.name} /> leaves the office <Name of={member.office} />, and its calls end. Most members
+        reconnect by themselves.
+      </p>
+    </CommandButton>
+  )
+
+/** A member with its role. */
+export const MemberName = ({ of: { name, role } }: { readonly of: PageMember }) => (
+  <>
+    <Icon of={role} /> {role === "agent" ? "Agent" : "Computer"} <Name of={name} />
+  </>
+)
+
+/** What is known of a member. */
+export const memberColumns: ReadonlyArray<Column<PageMember>> = [
+  { title: "Member", cell: (member) => <MemberName of={member} /> },
   { title: "Protocol version", cell: ({ version }) => <Name of={version} /> },
-  { title: "Subject", cell: ({ subject }) => <Name of={subject} /> },
+  { title: "Subject", cell: ({ subject }) => <Name of={subject || "none"} /> },
   { title: "Node", cell: ({ node }) => <Name of={node} /> },
   { title: "Joined", cell: ({ joinedAt }) => formatDateTime(joinedAt) },
   { title: "Operators may", cell: describeShares },
@@ -51,7 +67,6 @@ export const SettingsView = ({ address }: OfficeRoute) => {
       <h2>Members</h2>
       <Table
         label="Members"
-        width="widest"
         columns={memberColumns}
         rows={[...agents, ...computers]}
         keyOf={({ sid }) => sid}

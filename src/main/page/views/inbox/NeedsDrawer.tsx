@@ -1,9 +1,8 @@
 import { computed } from "@preact/signals"
 import { useEffect, useMemo, useRef } from "preact/hooks"
-import { stateTones } from "../../../../domain/page/officePicture.ts"
-import type { InspectedServer } from "../../../../domain/page/Inspection.ts"
+import { findFailedServers } from "../../../../domain/page/officePicture.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
-import { computerKey, officeKey } from "../../../../domain/page/PageState.ts"
+import { officeKey } from "../../../../domain/page/PageState.ts"
 import { SmallButton } from "../../parts/controls.tsx"
 import { Icon } from "../../parts/Icon.tsx"
 import {
@@ -26,7 +25,7 @@ const decisionColumns: ReadonlyArray<Column<DecidedCall>> = [
   {
     title: "Tool",
     cell: ({ call }) => (
-      <a href={officeHash(call, "calls", { call: call.id })}>
+      <a href={officeHash(call, "activity", { call: call.id })}>
         <Name of={call.tool ?? call.event} />
       </a>
     )
@@ -45,18 +44,10 @@ const decisionColumns: ReadonlyArray<Column<DecidedCall>> = [
 /** Approvals that are shown at once: each one fetches its arguments. */
 const maxCards = 20
 
-const isTroubled = ({ state }: InspectedServer): boolean => stateTones[state] === "bad"
-
-/** The MCP servers of the watched office that do not run, by their Computers. */
-export const failedServers = computed(() => {
-  const { value: current } = route
-  if (current._tag !== "Office") return []
-  return currentOffice(current.address).computers.flatMap((computer) =>
-    (pageState.value.inspections.get(computerKey(computer, computer.name))?.servers ?? [])
-      .filter(isTroubled)
-      .map((server) => ({ computer, server }))
-  )
-})
+/** The MCP servers of the watched office that do not run. */
+export const failedServers = computed(() =>
+  route.value._tag === "Office" ? findFailedServers(pageState.value, currentOffice(route.value.address)) : []
+)
 
 /** The approvals of the office that is shown, or of all offices. */
 export const shownApprovals = computed(() =>
@@ -111,7 +102,6 @@ const Decisions = ({ address }: { readonly address: OfficeAddress }) => {
       <h2>Latest decisions</h2>
       <Table
         label="Latest decisions"
-        width="medium"
         columns={decisionColumns}
         rows={decided}
         keyOf={({ call }) => call.id}

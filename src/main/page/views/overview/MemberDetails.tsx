@@ -6,7 +6,7 @@ import { pageState, session, useServerTime } from "../../connection/store.ts"
 import { Icon } from "../../parts/Icon.tsx"
 import { type Column, countColumn, Facts, stateColumn, Table } from "../../parts/Table.tsx"
 import { formatClock, formatDateTime, LongText, Name } from "../../parts/Text.tsx"
-import { DisconnectButton } from "../OfficesView.tsx"
+import { memberColumns, MemberName } from "../SettingsView.tsx"
 
 /** What a device or a pack offers is listed up to here. */
 const maxOffers = 100
@@ -73,7 +73,6 @@ const ComputerDetails = ({ member }: { readonly member: PageMember }) => {
     <>
       <Table
         label="MCP servers"
-        width="wide"
         columns={columns}
         rows={inspection.servers}
         keyOf={({ name }) => name}
@@ -82,7 +81,6 @@ const ComputerDetails = ({ member }: { readonly member: PageMember }) => {
       <h3>Devices and packs</h3>
       <Table
         label="Devices and packs"
-        width="wide"
         columns={partColumns}
         rows={inspection.parts}
         keyOf={({ kind, name }) => `${kind} ${name}`}
@@ -95,22 +93,11 @@ const ComputerDetails = ({ member }: { readonly member: PageMember }) => {
 /** A member, with the MCP servers, devices and packs of a Computer. */
 export const MemberDetails = ({ member }: { readonly member: PageMember }) => (
   <section class="card">
-    <div class="row between">
-      <h2>
-        <Icon of={member.role} /> {member.role === "agent" ? "Agent" : "Computer"} <Name of={member.name} />
-      </h2>
-      <DisconnectButton member={member} />
-    </div>
+    <h2>
+      <MemberName of={member} />
+    </h2>
     {session.value?.office === undefined && (
-      <Facts
-        isRow
-        facts={[
-          ["Protocol version", <Name of={member.version} />],
-          ["Subject", member.subject === "" ? "none" : <Name of={member.subject} />],
-          ["Joined", formatDateTime(member.joinedAt)],
-          ["Node", <Name of={member.node} />]
-        ]}
-      />
+      <Facts isRow facts={memberColumns.slice(1).map(({ cell, title }) => [title, cell(member)])} />
     )}
     {member.role === "computer" && <ComputerDetails member={member} />}
   </section>

@@ -3,7 +3,7 @@ import { drawOffice } from "../../../../domain/page/officePicture.ts"
 import type { PageMember } from "../../../../domain/page/PageEvent.ts"
 import type { OfficeSummary } from "../../../../domain/page/offices.ts"
 import { officeHash, officesHash } from "../../../../domain/page/route.ts"
-import { formatCount, formatNumberOf } from "../../../../domain/text/format.ts"
+import { formatCount, formatNumberOf, formatRate } from "../../../../domain/text/format.ts"
 import { pageState, session, useServerTime } from "../../connection/store.ts"
 import { Icon } from "../../parts/Icon.tsx"
 import { Name } from "../../parts/Text.tsx"
@@ -15,8 +15,8 @@ type Picture = ReturnType<typeof drawOffice>
 type ComputerNode = Picture["computers"][number]
 
 /** The class of the line to a member, by the calls that pass it. */
-const lineOf = ({ ended, failed, running, waiting }: Picture["agents"][number]): string =>
-  `line ${failed > 0 ? "bad" : waiting > 0 ? "waiting" : ""} ${running + ended > 0 ? "flow" : ""}`
+const lineOf = ({ ended, running, waiting }: Picture["agents"][number]): string =>
+  `line ${running + ended > 0 ? "flow" : waiting > 0 ? "waiting" : ""}`
 
 /** What a member does, in words. */
 const describe = ({ failed, running, waiting }: Picture["agents"][number], calm: string): string =>
@@ -115,9 +115,9 @@ export const OfficePicture = ({ agent, computer, office }: OfficePictureProps) =
   const isOnlyOffice = session.value?.office !== undefined
   return (
     <div class="row nowrap picture card">
-      <ul class="plain" aria-label="Agents">
+      <ul class="plain agents" aria-label="Agents">
         {agents.map((node) => (
-          <li key={node.member.sid} class={`${lineOf(node)} after`}>
+          <li key={node.member.sid} class={lineOf(node)}>
             <Node
               icon="agent"
               tone={node.waiting > 0 ? "waiting" : "good"}
@@ -130,13 +130,13 @@ export const OfficePicture = ({ agent, computer, office }: OfficePictureProps) =
           </li>
         ))}
         {agents.length === 0 && (
-          <li class="line idle after">
+          <li class="line idle">
             <Node icon="agent" tone="idle" title="No Agent" />
           </li>
         )}
       </ul>
       <Node icon="relay" tone="good" href={isOnlyOffice ? officeHash(office, "overview") : officesHash} title="Server">
-        {`${formatCount(office.callsPerSecond)} ${office.callsPerSecond === 1 ? "call" : "calls"}/s`}
+        {formatRate(office.callsPerSecond)}
       </Node>
       <ul class="plain tree" aria-label="Computers">
         {computers.map((node) => (

@@ -18,7 +18,7 @@ const LatestCalls = ({ address }: OfficeRoute) => {
     <section class="card">
       <div class="row between">
         <h2>Latest calls</h2>
-        <a href={officeHash(address, "calls")}>All activity</a>
+        <a href={officeHash(address, "activity")}>All activity</a>
       </div>
       {calls.length === 0 ? (
         <Empty command={memberCommand("agent", address.office, "call echo message=hi")}>
@@ -28,7 +28,7 @@ const LatestCalls = ({ address }: OfficeRoute) => {
         <ul class="plain rows">
           {calls.map(({ call }) => (
             <li key={call.id}>
-              <a class="row nowrap call-link" href={officeHash(address, "calls", { call: call.id })}>
+              <a class="row nowrap" href={officeHash(address, "activity", { call: call.id })}>
                 <CallRow call={call} now={now} />
               </a>
             </li>

@@ -48,7 +48,7 @@ const parameterColumns: ReadonlyArray<Column<Parameter>> = [
 const Parameters = ({ tool }: { readonly tool: Tool }) => {
   const rows = useMemo(() => describeParameters(tool.paramsSchema), [tool])
   if (rows.length === 0) return <p class="note">The tool has no parameters.</p>
-  return <Table label="Parameters" width="medium" columns={parameterColumns} rows={rows} keyOf={(_, index) => index} />
+  return <Table label="Parameters" columns={parameterColumns} rows={rows} keyOf={(_, index) => index} />
 }
 
 interface ToolDetailsProps {
