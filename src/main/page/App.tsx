@@ -32,25 +32,21 @@ import { PromptsView } from "./views/PromptsView.tsx"
 import { SignIn } from "./views/SignIn.tsx"
 import { ToolsView } from "./views/tools/ToolsView.tsx"
 
-interface View {
-  readonly title: string
-  readonly View: ComponentType<OfficeRoute>
-  /** Where it stands beside others. */
-  readonly place?: string
+/** The views of an office. Several ones of one place stand beside each other. */
+const views: {
+  readonly [Name in OfficeViewName]: readonly [title: string, View: ComponentType<OfficeRoute>, place?: string]
+} = {
+  overview: ["Overview", OverviewView],
+  activity: ["Activity", CallsView],
+  tools: ["Tools", ToolsView, "Explore"],
+  prompts: ["Prompts", PromptsView, "Explore"],
+  windows: ["Windows", DesktopView, "Explore"],
+  documents: ["Documents", DocumentsView, "Explore"],
+  settings: ["Settings", SettingsView],
+  unknown: ["Unknown view", () => <Empty>The address names no view of an office.</Empty>]
 }
 
-const views: { readonly [Name in OfficeViewName]: View } = {
-  overview: { title: "Overview", View: OverviewView },
-  activity: { title: "Activity", View: CallsView },
-  tools: { title: "Tools", View: ToolsView, place: "Explore" },
-  prompts: { title: "Prompts", View: PromptsView, place: "Explore" },
-  windows: { title: "Windows", View: DesktopView, place: "Explore" },
-  documents: { title: "Documents", View: DocumentsView, place: "Explore" },
-  settings: { title: "Settings", View: SettingsView },
-  unknown: { title: "Unknown view", View: () => <Empty>The address names no view of an office.</Empty> }
-}
-
-const placeOf = (view: OfficeViewName): string => views[view].place ?? views[view].title
+const placeOf = (view: OfficeViewName): string => views[view][2] ?? views[view][0]
 
 /** The places of an office by what people do there, each with its views. */
 const places = Map.groupBy(officeViews, placeOf)
@@ -63,7 +59,7 @@ const titleOf = (current: PageRoute, approvals: number): string => {
   const names =
     current._tag === "Offices"
       ? ["Offices"]
-      : [visibleLine(truncate(current.address.office, maxTitleLength)), views[current.view].title]
+      : [visibleLine(truncate(current.address.office, maxTitleLength)), views[current.view][0]]
   return `${approvals === 0 ? "" : `(${formatCount(approvals)}) `}${[...names, "A2C-SMCP"].join(" · ")}`
 }
 
@@ -116,12 +112,11 @@ const StatusLine = () => {
       {droppedEvents > 0 && (
         <span class="bad">{formatCount(droppedEvents)} events were lost, because this page was too slow</span>
       )}
-      <span class="grow" />
+      <span class="grow">
+        <Name of={subject} length={60} />
+      </span>
       {requiresSignIn && (
         <>
-          <span class="subject">
-            <Name of={subject} length={60} />
-          </span>
           <SmallButton onPress={() => run(endSession)}>Sign out</SmallButton>
           {error && <ErrorText error={error} isAlert />}
         </>
@@ -178,9 +173,9 @@ const Header = () => {
   return (
     <header class="row">
       <nav aria-label="Server">
-        <span class="brand">
+        <strong>
           <Icon of="mark" /> A2C-SMCP
-        </span>
+        </strong>
         {session !== undefined && session.office === undefined && (
           <a href={officesHash} aria-current={isCurrent ? "page" : undefined}>
             Offices
@@ -213,29 +208,18 @@ const OfficeNavigation = ({ address, view }: OfficeRoute) => {
         {Array.from(places, ([title, [first = "overview"]]) => linkTo(title, first, title === place))}
       </nav>
       {beside.length > 1 && (
-        <nav aria-label={place} class="segments">
-          {beside.map((one) => linkTo(views[one].title, one, one === view))}
+        <nav aria-label={place} class="field">
+          {beside.map((one) => linkTo(views[one][0], one, one === view))}
         </nav>
       )}
     </>
   )
 }
 
-/** The members and the calls of an office in a line. */
-const OfficeSummary = ({ address }: OfficeRoute) => {
-  const { agents, callsPerSecond, computers, history } = store.currentOffice(address)
-  return (
-    <p class="row note">
-      {`${formatNumberOf(agents.length, "Agent")}, ${formatNumberOf(computers.length, "Computer")}, `}
-      {formatRate(callsPerSecond)}
-      <Sparkline values={history} />
-    </p>
-  )
-}
-
 const OfficePage = (current: OfficeRoute) => {
   const { address, view } = current
-  const { title, View } = views[view]
+  const [title, View] = views[view]
+  const { agents, callsPerSecond, computers, history } = store.currentOffice(address)
   return (
     <>
       <div class="row between">
@@ -245,7 +229,11 @@ const OfficePage = (current: OfficeRoute) => {
             line <Name of={address.line} />
           </span>
         </h1>
-        <OfficeSummary {...current} />
+        <p class="row note">
+          {`${formatNumberOf(agents.length, "Agent")}, ${formatNumberOf(computers.length, "Computer")}, `}
+          {formatRate(callsPerSecond)}
+          <Sparkline values={history} />
+        </p>
       </div>
       <OfficeNavigation {...current} />
       <View key={officeHash(address, view)} {...current} />

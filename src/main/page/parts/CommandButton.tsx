@@ -3,13 +3,12 @@ import { useEffect, useId, useRef, useState } from "preact/hooks"
 import type { PageCommand } from "../../../domain/page/PageCommand.ts"
 import { sendCommand, useAction } from "../connection/api.ts"
 import { SmallButton } from "./controls.tsx"
-import { visibleLine } from "./visibleText.ts"
+import { ErrorText } from "./missing.tsx"
 
 interface ConfirmProps {
   readonly title: string
   readonly action: string
   readonly children: ComponentChildren
-  readonly error?: string | undefined
   readonly onConfirm: () => void
   readonly onClose: () => void
 }
@@ -18,27 +17,18 @@ interface ConfirmProps {
  * Asks before an action that changes an office. Cancel has the focus first. The browser keeps the focus inside; it returns
  * when the dialog closes.
  */
-export const ConfirmDialog = ({ action, children, error, onClose, onConfirm, title }: ConfirmProps) => {
+export const ConfirmDialog = ({ action, children, onClose, onConfirm, title }: ConfirmProps) => {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
-    const opener = document.activeElement
     const dialog = element.current
     dialog?.showModal()
-    return () => {
-      dialog?.close()
-      if (opener instanceof HTMLElement) opener.focus()
-    }
+    return () => dialog?.close()
   }, [])
   return (
     <dialog ref={element} aria-labelledby={id} onClose={onClose}>
       <h2 id={id}>{title}</h2>
       {children}
-      {error !== undefined && (
-        <p class="error" role="alert">
-          {error}
-        </p>
-      )}
       <div class="row field">
         <button type="button" onClick={onClose}>
           Cancel
@@ -60,16 +50,14 @@ interface CommandDialogProps {
   readonly onClose: () => void
 }
 
-const CommandDialog = ({ command, label, onClose, ...rest }: CommandDialogProps) => {
+const CommandDialog = ({ children, command, label, onClose, title }: CommandDialogProps) => {
   const { error, run } = useAction<void>()
+  const send = () => run(() => sendCommand(command).then(onClose))
   return (
-    <ConfirmDialog
-      {...rest}
-      action={label}
-      error={error && visibleLine(error.message)}
-      onConfirm={() => run(() => sendCommand(command).then(onClose))}
-      onClose={onClose}
-    />
+    <ConfirmDialog title={title} action={label} onConfirm={send} onClose={onClose}>
+      {children}
+      {error && <ErrorText error={error} isAlert />}
+    </ConfirmDialog>
   )
 }
 

@@ -224,7 +224,7 @@ const ListField = ({ draft, field, label, onChange, path, problems }: FieldProps
   return (
     <div class="nested">
       {items.map((item, index) => (
-        <div key={index} class="list-item">
+        <div key={index} class="row nowrap">
           <Field
             field={field.item}
             draft={item}

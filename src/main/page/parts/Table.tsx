@@ -1,7 +1,8 @@
 import { type ComponentChildren, h } from "preact"
 import { stateTones } from "../../../domain/page/officePicture.ts"
-import { formatCount } from "../../../domain/text/format.ts"
-import { LongText, Name } from "./Text.tsx"
+import { formatCount, formatDuration } from "../../../domain/text/format.ts"
+import { useServerTime } from "../connection/store.ts"
+import { formatDateTime, LongText, Name } from "./Text.tsx"
 
 /** A column of a table: its title, and the cell of a row. */
 export interface Column<A> {
@@ -9,8 +10,6 @@ export interface Column<A> {
   readonly cell: (row: A) => ComponentChildren
   /** The class of a cell. */
   readonly kind?: (row: A) => string
-  /** Shown while the pointer is on a cell. */
-  readonly hint?: (row: A) => string
 }
 
 /** A column of numbers. */
@@ -48,12 +47,11 @@ export const Table = <A,>({ columns, empty, hasRowHeaders = true, keyOf, label, 
         <tbody>
           {rows.map((row, index) => (
             <tr key={keyOf(row, index)}>
-              {columns.map(({ cell, hint, kind, title }, at) => {
-                const style = { class: kind?.(row), title: hint?.(row) }
-                return at === 0 && hasRowHeaders
+              {columns.map(({ cell, kind, title }, at) =>
+                at === 0 && hasRowHeaders
                   ? h("th", { key: title, scope: "row" }, cell(row))
-                  : h("td", { key: title, ...style, "data-title": title }, cell(row))
-              })}
+                  : h("td", { key: title, class: kind?.(row), "data-title": title }, cell(row))
+              )}
             </tr>
           ))}
         </tbody>
@@ -74,6 +72,11 @@ export const stateColumn: Column<{ readonly state: string; readonly reason?: str
     </>
   )
 }
+
+/** The time that has passed since another one. */
+export const Age = ({ since }: { readonly since: number }) => (
+  <span title={formatDateTime(since)}>{formatDuration(Math.max(0, useServerTime(5_000) - since))}</span>
+)
 
 interface FactsProps {
   /** Names and values; those without a value are left out. Foreign names are a `Name`. */

@@ -10,7 +10,7 @@ export const exampleCommand = (office: string): string => memberCommand("compute
 
 /** Explains an empty view, with the command of the next step. */
 export const Empty = ({ children, command }: { readonly children: ComponentChildren; readonly command?: string }) => (
-  <div class="card empty">
+  <div class="card tone-idle">
     <p>{children}</p>
     {command !== undefined && (
       <pre>

@@ -5,11 +5,11 @@ import { listOffices, type OfficeSummary } from "../../../domain/page/offices.ts
 import type { PageNode } from "../../../domain/page/PageEvent.ts"
 import { officeKey, type Rejection } from "../../../domain/page/PageState.ts"
 import { officeHash } from "../../../domain/page/route.ts"
-import { memberCommand, openApprovals, pageState, useServerTime } from "../connection/store.ts"
+import { memberCommand, openApprovals, pageState } from "../connection/store.ts"
 import { CommandButton } from "../parts/CommandButton.tsx"
 import { Empty, exampleCommand } from "../parts/missing.tsx"
-import { Sparkline, type Column, countColumn, Facts, stateColumn, Table } from "../parts/Table.tsx"
-import { LongText, Name, formatClock, formatDateTime } from "../parts/Text.tsx"
+import { Age, Sparkline, type Column, countColumn, Facts, stateColumn, Table } from "../parts/Table.tsx"
+import { LongText, Name, formatClock } from "../parts/Text.tsx"
 
 /** Rejections that are listed; a Server may have more. */
 const maxListedRejections = 50
@@ -90,7 +90,7 @@ const DrainButton = ({ node }: Pick<PageNode, "node">) => (
 const formatLatency = ({ latency }: PageNode): string =>
   latency === undefined ? "no calls" : [latency.p50, latency.p90, latency.p99].map(formatDuration).join(" / ")
 
-const nodeColumns = (now: number): ReadonlyArray<Column<PageNode>> => [
+const nodeColumns: ReadonlyArray<Column<PageNode>> = [
   { title: "Node", cell: (node) => <NodeName {...node} /> },
   stateColumn,
   { title: "Components", cell: ({ components }) => <Components components={components} /> },
@@ -102,18 +102,9 @@ const nodeColumns = (now: number): ReadonlyArray<Column<PageNode>> => [
     title: "Memory",
     cell: ({ memoryBytes, state }) => state !== "unavailable" && formatBytes(memoryBytes)
   },
-  {
-    title: "Uptime",
-    cell: ({ startedAt, state }) => state !== "unavailable" && formatDuration(Math.max(0, now - startedAt)),
-    hint: ({ startedAt }) => formatDateTime(startedAt)
-  },
+  { title: "Uptime", cell: ({ startedAt, state }) => state !== "unavailable" && <Age since={startedAt} /> },
   { title: "Actions", cell: ({ node, state }) => state === "ready" && <DrainButton node={node} /> }
 ]
-
-const Nodes = ({ nodes }: { readonly nodes: ReadonlyArray<PageNode> }) => {
-  const columns = nodeColumns(useServerTime(10_000))
-  return <Table label="Nodes" columns={columns} rows={nodes} keyOf={({ node }) => node} />
-}
 
 const rejectionColumns: ReadonlyArray<Column<Rejection>> = [
   { title: "Time", cell: ({ at }) => formatClock(at) },
@@ -163,7 +154,13 @@ export const OfficesView = () => {
       )}
       {omittedMembers > 0 && <p class="note">{formatCount(omittedMembers)} further members are not listed.</p>}
       <h2>Nodes</h2>
-      {nodes.length === 0 ? <p class="note">No node has reported yet.</p> : <Nodes nodes={nodes} />}
+      <Table
+        label="Nodes"
+        columns={nodeColumns}
+        rows={nodes}
+        keyOf={({ node }) => node}
+        empty="No node has reported yet."
+      />
       <h2>Latest rejections</h2>
       <Table
         label="Rejections"

@@ -1,17 +1,15 @@
-import { formatDuration, formatNumberOf } from "../../../../domain/text/format.ts"
+import { formatNumberOf } from "../../../../domain/text/format.ts"
 import type { InspectedPart, InspectedServer } from "../../../../domain/page/Inspection.ts"
 import type { PageMember } from "../../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../../domain/page/PageState.ts"
-import { pageState, session, useServerTime } from "../../connection/store.ts"
+import { pageState, session } from "../../connection/store.ts"
 import { Icon } from "../../parts/Icon.tsx"
-import { type Column, countColumn, Facts, stateColumn, Table } from "../../parts/Table.tsx"
-import { formatClock, formatDateTime, LongText, Name } from "../../parts/Text.tsx"
+import { Age, type Column, countColumn, Facts, stateColumn, Table } from "../../parts/Table.tsx"
+import { formatClock, LongText, Name } from "../../parts/Text.tsx"
 import { memberColumns, MemberName } from "../SettingsView.tsx"
 
 /** What a device or a pack offers is listed up to here. */
 const maxOffers = 100
-
-const kinds: { readonly [Kind in InspectedPart["kind"]]: string } = { device: "Device", pack: "Pack" }
 
 /** A column of foreign lines that are shown on demand. */
 const linesColumn = <A,>(title: string, noun: string, linesOf: (row: A) => ReadonlyArray<string>): Column<A> => ({
@@ -28,14 +26,10 @@ const linesColumn = <A,>(title: string, noun: string, linesOf: (row: A) => Reado
   }
 })
 
-const serverColumns = (now: number): ReadonlyArray<Column<InspectedServer>> => [
+const serverColumns: ReadonlyArray<Column<InspectedServer>> = [
   { title: "MCP server", cell: ({ name }) => <Name of={name} /> },
   stateColumn,
-  {
-    title: "For",
-    cell: ({ since }) => formatDuration(Math.max(0, now - since)),
-    hint: ({ since }) => formatDateTime(since)
-  },
+  { title: "For", cell: ({ since }) => <Age since={since} /> },
   countColumn("Tools", ({ tools }) => tools),
   countColumn("Windows", ({ windows }) => windows),
   countColumn("Restarts", ({ restarts }) => restarts),
@@ -51,7 +45,7 @@ const partColumns: ReadonlyArray<Column<InspectedPart>> = [
       </>
     )
   },
-  { title: "Kind", cell: ({ kind }) => kinds[kind] },
+  { title: "Kind", cell: ({ kind }) => (kind === "device" ? "Device" : "Pack") },
   stateColumn,
   {
     title: "Services or tools",
@@ -62,7 +56,6 @@ const partColumns: ReadonlyArray<Column<InspectedPart>> = [
 
 /** What a Computer drives, or the reason why it is not known. */
 const ComputerDetails = ({ member }: { readonly member: PageMember }) => {
-  const columns = serverColumns(useServerTime(5_000))
   const inspection = pageState.value.inspections.get(computerKey(member, member.name))
   if (session.value?.office !== undefined)
     return <p class="note">Computers report this information to the page of their Server only.</p>
@@ -73,7 +66,7 @@ const ComputerDetails = ({ member }: { readonly member: PageMember }) => {
     <>
       <Table
         label="MCP servers"
-        columns={columns}
+        columns={serverColumns}
         rows={inspection.servers}
         keyOf={({ name }) => name}
         empty="This Computer has no MCP servers."
