@@ -82,7 +82,7 @@ describePages("office page", () => {
       server.send(makeBatch([{ _tag: "Call", call: makeCall() }]))
       await page.getByRole("option", { name: /^running echo/ }).waitFor()
       server.send(makeBatch([{ _tag: "Call", call: makeCall({ endedAt: startTime, outcome: "4004" }) }]))
-      await page.getByRole("option", { name: /^failed echo .* 1 s$/ }).waitFor()
+      await page.getByRole("option", { name: /^failed echo .* 1 s / }).waitFor()
     })
 
     it("shows the call that was pressed, when another call moves it before the release", async () => {

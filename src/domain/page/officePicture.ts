@@ -1,10 +1,13 @@
 import { isToolCall, phaseOf } from "./calls/callPhase.ts"
 import type { InspectedPart } from "./Inspection.ts"
+import type { PageMember } from "./PageEvent.ts"
 import type { OfficeSummary } from "./offices.ts"
 import { computerKey, type PageState } from "./PageState.ts"
 
 /** How well a thing does; the word of the style sheet for its colours. */
 type Tone = "good" | "waiting" | "bad" | "idle"
+
+export const roleNames = { agent: "Agent", computer: "Computer" } as const
 
 /** The tones of the states of MCP servers, nodes, devices and packs; of others `idle`. */
 export const stateTones: { readonly [state: string]: Tone } = {
@@ -30,20 +33,7 @@ export const findFailedServers = ({ inspections }: PageState, { computers }: Off
   )
 
 /** The calls of a member that run or wait, and those that ended or failed a moment ago. */
-interface Traffic {
-  running: number
-  waiting: number
-  ended: number
-  failed: number
-}
-
-/** An MCP server, a device or a pack of a Computer; or several of them that do well. */
-interface DrivenPart {
-  readonly kind: "server" | InspectedPart["kind"] | "several"
-  readonly name: string
-  readonly state: string
-  readonly tone: Tone
-}
+const noTraffic = { running: 0, waiting: 0, ended: 0, failed: 0 }
 
 /** Computers that are drawn; the others share a node. */
 export const maxDrawn = 12
@@ -57,14 +47,14 @@ const failedMillis = 10_000
 
 /** The calls of the tools of an office, by their Agents and Computers. */
 const measureTraffic = ({ calls }: PageState, { line, office }: OfficeSummary, now: number) => {
-  const traffic = new Map<string, Traffic>()
+  const traffic = new Map<string, typeof noTraffic>()
   for (const { call } of calls.values()) {
     if (call.office !== office || call.line !== line || !isToolCall(call)) continue
     const age = now - (call.endedAt ?? now)
     if (age > failedMillis) continue
     const phase = phaseOf(call)
     for (const key of [`agent ${call.agent}`, `computer ${call.computer}`]) {
-      const sum = traffic.get(key) ?? { running: 0, waiting: 0, ended: 0, failed: 0 }
+      const sum = traffic.get(key) ?? { ...noTraffic }
       traffic.set(key, sum)
       if (phase === "running") sum.running += 1
       else if (call.endedAt === undefined) sum.waiting += 1
@@ -72,16 +62,19 @@ const measureTraffic = ({ calls }: PageState, { line, office }: OfficeSummary, n
       if (phase === "failed") sum.failed += 1
     }
   }
-  return ({ name, role }: { readonly name: string; readonly role: string }): Readonly<Traffic> =>
-    traffic.get(`${role} ${name}`) ?? { running: 0, waiting: 0, ended: 0, failed: 0 }
+  return ({ name, role }: { readonly name: string; readonly role: string }): Readonly<typeof noTraffic> =>
+    traffic.get(`${role} ${name}`) ?? noTraffic
 }
 
-const partOf = (kind: DrivenPart["kind"], { name, state }: Pick<DrivenPart, "name" | "state">): DrivenPart => ({
+/** An MCP server, a device or a pack of a Computer; or several of them that do well. */
+const partOf = (kind: "server" | InspectedPart["kind"] | "several", name: string, state: string) => ({
   kind,
   name,
   state,
   tone: stateTones[state] ?? "idle"
 })
+
+type DrivenPart = ReturnType<typeof partOf>
 
 const needsAttention = ({ tone }: DrivenPart): boolean => tone === "bad" || tone === "waiting"
 
@@ -89,7 +82,7 @@ const needsAttention = ({ tone }: DrivenPart): boolean => tone === "bad" || tone
 const collapse = (parts: ReadonlyArray<DrivenPart>): ReadonlyArray<DrivenPart> => {
   const calm = parts.filter((part) => !needsAttention(part)).length
   if (calm < 2) return parts
-  return [...parts.filter(needsAttention), { kind: "several", name: `${calm} more`, state: "ready", tone: "good" }]
+  return [...parts.filter(needsAttention), partOf("several", `${calm} more`, "ready")]
 }
 
 /**
@@ -98,21 +91,26 @@ const collapse = (parts: ReadonlyArray<DrivenPart>): ReadonlyArray<DrivenPart> =
  */
 export const drawOffice = (state: PageState, office: OfficeSummary, now: number) => {
   const trafficOf = measureTraffic(state, office, now)
-  const all = office.computers.map((member) => {
-    const { parts: others = [], servers = [] } = state.inspections.get(computerKey(office, member.name)) ?? {}
-    const parts = [...servers.map((one) => partOf("server", one)), ...others.map((one) => partOf(one.kind, one))]
+  const draw = (member: PageMember) => {
+    const inspection = member.role === "computer" ? state.inspections.get(computerKey(office, member.name)) : undefined
+    const { parts: others = [], servers = [] } = inspection ?? {}
+    const parts = [
+      ...servers.map(({ name, state }) => partOf("server", name, state)),
+      ...others.map(({ kind, name, state }) => partOf(kind, name, state))
+    ]
     const traffic = trafficOf(member)
     const tones = new Set([...parts.map(({ tone }) => tone), ...(traffic.waiting > 0 ? ["waiting"] : [])])
     const tone: Tone = tones.has("bad") ? "bad" : tones.has("waiting") ? "waiting" : "good"
     const rank = tone === "bad" || traffic.failed > 0 ? 0 : tone === "waiting" ? 1 : traffic.running > 0 ? 2 : 3
     return { member, parts, tone, rank, ...traffic }
-  })
+  }
+  const all = office.computers.map(draw)
   // Equal ranks keep the order of the names.
   const sorted = all.length > maxDrawn ? all.toSorted((one, other) => one.rank - other.rank) : all
   const drawn = sorted.slice(0, maxDrawn)
   const isDense = drawn.reduce((sum, { parts }) => sum + parts.length, 0) > maxParts
   return {
-    agents: office.agents.map((member) => ({ member, ...trafficOf(member) })),
+    agents: office.agents.map(draw),
     computers: isDense ? drawn.map((one) => ({ ...one, parts: collapse(one.parts) })) : drawn,
     /** The Computers that share a node. */
     others: sorted.slice(maxDrawn)

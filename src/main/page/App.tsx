@@ -1,5 +1,6 @@
 import type { ComponentType } from "preact"
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks"
+import { useSignalEffect } from "@preact/signals"
+import { useLayoutEffect, useRef } from "preact/hooks"
 import { formatCount, formatDuration, formatNumberOf, formatRate } from "../../domain/text/format.ts"
 import {
   officeHash,
@@ -112,9 +113,7 @@ const StatusLine = () => {
       {droppedEvents > 0 && (
         <span class="bad">{formatCount(droppedEvents)} events were lost, because this page was too slow</span>
       )}
-      <span class="grow">
-        <Name of={subject} length={60} />
-      </span>
+      <span class="grow">{requiresSignIn && <Name of={subject} length={60} />}</span>
       {requiresSignIn && (
         <>
           <SmallButton onPress={() => run(endSession)}>Sign out</SmallButton>
@@ -157,7 +156,7 @@ const NeedsButton = () => {
   return (
     <button
       type="button"
-      class={count > 0 ? "needs waiting tone-waiting" : "needs"}
+      class={count > 0 ? "waiting tone-waiting" : ""}
       accessKey="n"
       aria-expanded={isDrawerOpen.value}
       onClick={() => (isDrawerOpen.value = !isDrawerOpen.value)}
@@ -259,11 +258,10 @@ const Content = () => {
 
 /** The office page. */
 export const App = () => {
-  const title = titleOf(store.route.value, store.openApprovals.value.length)
   const content = useRef<HTMLElement>(null)
-  useEffect(() => {
-    document.title = title
-  }, [title])
+  useSignalEffect(() => {
+    document.title = titleOf(store.route.value, store.openApprovals.value.length)
+  })
   return (
     <>
       <button type="button" class="skip" onClick={() => content.current?.focus()}>

@@ -3,20 +3,25 @@ import type { PageError } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
 import { currentOffice, memberCommand } from "../connection/store.ts"
 import type { Fetched } from "../connection/api.ts"
-import { Name } from "./Text.tsx"
+import { CopyButton } from "./controls.tsx"
+import { LongText, Name } from "./Text.tsx"
 
 /** The command that starts a Computer in an office. */
 export const exampleCommand = (office: string): string => memberCommand("computer", office, "--config mcp.json")
+
+/** A command for a terminal. */
+export const Command = ({ text }: { readonly text: string }) => (
+  <div class="row field">
+    <LongText text={text} code />
+    <CopyButton label="Copy" text={text} />
+  </div>
+)
 
 /** Explains an empty view, with the command of the next step. */
 export const Empty = ({ children, command }: { readonly children: ComponentChildren; readonly command?: string }) => (
   <div class="card tone-idle">
     <p>{children}</p>
-    {command !== undefined && (
-      <pre>
-        <code>{command}</code>
-      </pre>
-    )}
+    {command !== undefined && <Command text={command} />}
   </div>
 )
 

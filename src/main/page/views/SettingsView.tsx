@@ -1,12 +1,12 @@
+import { roleNames } from "../../../domain/page/officePicture.ts"
 import type { PageMember } from "../../../domain/page/PageEvent.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { currentOffice, memberCommand, session } from "../connection/store.ts"
 import { CommandButton } from "../parts/CommandButton.tsx"
-import { CopyButton } from "../parts/controls.tsx"
 import { Icon } from "../parts/Icon.tsx"
-import { exampleCommand } from "../parts/missing.tsx"
+import { Command, exampleCommand } from "../parts/missing.tsx"
 import { type Column, Table } from "../parts/Table.tsx"
-import { formatDateTime, LongText, Name } from "../parts/Text.tsx"
+import { formatDateTime, Name } from "../parts/Text.tsx"
 
 /** What a Computer lets operators do, as its flags have it. */
 const describeShares = ({ features, role }: PageMember): string =>
@@ -37,7 +37,7 @@ const DisconnectButton = ({ member }: { readonly member: PageMember }) =>
 /** A member with its role. */
 export const MemberName = ({ of: { name, role } }: { readonly of: PageMember }) => (
   <>
-    <Icon of={role} /> {role === "agent" ? "Agent" : "Computer"} <Name of={name} />
+    <Icon of={role} /> {roleNames[role]} <Name of={name} />
   </>
 )
 
@@ -51,13 +51,6 @@ export const memberColumns: ReadonlyArray<Column<PageMember>> = [
   { title: "Operators may", cell: describeShares },
   { title: "Actions", cell: (member) => <DisconnectButton member={member} /> }
 ]
-
-const Command = ({ text }: { readonly text: string }) => (
-  <div class="row field">
-    <LongText text={text} code />
-    <CopyButton label="Copy" text={text} />
-  </div>
-)
 
 /** The members of an office, what its Computers share, and how others join. */
 export const SettingsView = ({ address }: OfficeRoute) => {

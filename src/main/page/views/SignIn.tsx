@@ -2,6 +2,7 @@ import type { TargetedSubmitEvent } from "preact"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { signIn, useAction } from "../connection/api.ts"
 import { connect } from "../connection/connect.ts"
+import { Command } from "../parts/missing.tsx"
 import { visibleLine } from "../parts/visibleText.ts"
 
 /** Asks for the key of an operator. */
@@ -16,9 +17,7 @@ export const SignIn = () => {
     <form class="card sign-in" onSubmit={submit}>
       <h1>Sign in</h1>
       <p>This Server requires credentials. The page needs a key or token with the right operator:</p>
-      <pre>
-        <code>a2c server key --add keys.json --subject me --right operator</code>
-      </pre>
+      <Command text="a2c server key --add keys.json --subject me --right operator" />
       <div class="row field">
         <label for="token">Key or token</label>
         <input

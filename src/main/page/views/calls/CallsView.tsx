@@ -56,8 +56,8 @@ export const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: 
         <Name of={call.computer} length={40} />
       </span>
     </span>
+    <span>{formatDuration(durationOf(call, now))}</span>
     <span class="note clock">{formatClock(call.startedAt)}</span>
-    <span class="number">{formatDuration(durationOf(call, now))}</span>
   </>
 )
 

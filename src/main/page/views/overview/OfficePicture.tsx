@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact"
-import { drawOffice } from "../../../../domain/page/officePicture.ts"
+import { drawOffice, roleNames } from "../../../../domain/page/officePicture.ts"
 import type { PageMember } from "../../../../domain/page/PageEvent.ts"
 import type { OfficeSummary } from "../../../../domain/page/offices.ts"
-import { officeHash, officesHash } from "../../../../domain/page/route.ts"
+import { officeHash, officesHash, type OfficeRoute } from "../../../../domain/page/route.ts"
 import { formatCount, formatNumberOf, formatRate } from "../../../../domain/text/format.ts"
 import { pageState, session, useServerTime } from "../../connection/store.ts"
 import { Icon } from "../../parts/Icon.tsx"
@@ -12,17 +12,19 @@ import { Name } from "../../parts/Text.tsx"
 const tick = 1_000
 
 type Picture = ReturnType<typeof drawOffice>
-type ComputerNode = Picture["computers"][number]
+type MemberNode = Picture["computers"][number]
 
 /** The class of the line to a member, by the calls that pass it. */
-const lineOf = ({ ended, running, waiting }: Picture["agents"][number]): string =>
+const lineOf = ({ ended, running, waiting }: MemberNode): string =>
   `line ${running + ended > 0 ? "flow" : waiting > 0 ? "waiting" : ""}`
 
 /** What a member does, in words. */
-const describe = ({ failed, running, waiting }: Picture["agents"][number], calm: string): string =>
-  Object.entries({ waiting, running, failed })
-    .flatMap(([word, count]) => (count > 0 ? [`${formatCount(count)} ${word}`] : []))
-    .join(", ") || calm
+const describe = ({ failed, member, parts, running, waiting }: MemberNode): string => {
+  const failing = parts.filter(({ tone }) => tone === "bad").length
+  const calls = Object.entries({ waiting, running, failed }).filter(([, count]) => count > 0)
+  if (calls.length > 0) return calls.map(([word, count]) => `${formatCount(count)} ${word}`).join(", ")
+  return failing > 0 ? `${formatCount(failing)} not running` : roleNames[member.role]
+}
 
 const linkOf = (member: PageMember): string => officeHash(member, "overview", { [member.role]: member.name })
 
@@ -31,43 +33,35 @@ interface NodeProps {
   readonly tone: string
   /** Missing for an empty place. */
   readonly href?: string
-  readonly title: ComponentChildren
+  readonly title: string
   readonly children?: ComponentChildren
   readonly isChosen?: boolean
 }
 
 const Node = ({ children, href, icon, isChosen = false, title, tone }: NodeProps) => (
-  <a
-    class={`row nowrap node tone-${tone}`}
-    {...(href !== undefined && { href })}
-    {...(isChosen && { "aria-current": "true" as const })}
-  >
+  <a class={`row nowrap node tone-${tone}`} {...(href && { href })} aria-current={isChosen ? "true" : undefined}>
     <Icon of={icon} />
     <span class="grow">
-      <strong>{title}</strong>
+      <strong>
+        <Name of={title} length={60} />
+      </strong>
       <span class="note">{children}</span>
     </span>
   </a>
 )
 
-const ComputerItem = ({ isChosen, node }: { readonly node: ComputerNode; readonly isChosen: boolean }) => {
-  const failing = node.parts.filter(({ tone }) => tone === "bad").length
+const MemberItem = ({ isChosen, node }: { readonly node: MemberNode; readonly isChosen: boolean }) => {
+  const { member, parts, tone } = node
   return (
     <li class={lineOf(node)}>
-      <Node
-        icon="computer"
-        tone={node.tone}
-        href={linkOf(node.member)}
-        title={<Name of={node.member.name} length={60} />}
-        isChosen={isChosen}
-      >
-        {describe(node, failing === 0 ? "Computer" : `${formatCount(failing)} not running`)}
+      <Node icon={member.role} tone={tone} href={linkOf(member)} title={member.name} isChosen={isChosen}>
+        {describe(node)}
       </Node>
-      {node.parts.length > 0 && (
+      {parts.length > 0 && (
         <ul class="plain tree">
-          {node.parts.map(({ kind, name, state, tone }) => (
+          {parts.map(({ kind, name, state, tone }) => (
             <li key={`${kind} ${name}`} class={`line ${tone}`}>
-              <a class={`row nowrap node part tone-${tone}`} href={linkOf(node.member)}>
+              <a class={`row nowrap node part tone-${tone}`} href={linkOf(member)}>
                 <Icon of={kind} />
                 <span class="grow">
                   <Name of={name} length={60} />
@@ -83,6 +77,27 @@ const ComputerItem = ({ isChosen, node }: { readonly node: ComputerNode; readonl
     </li>
   )
 }
+
+interface MembersProps extends Pick<OfficeRoute, "parameters"> {
+  readonly role: PageMember["role"]
+  readonly nodes: ReadonlyArray<MemberNode>
+  /** Further items. */
+  readonly children?: ComponentChildren
+}
+
+const Members = ({ children, nodes, parameters, role }: MembersProps) => (
+  <ul class={role === "agent" ? "plain agents" : "plain tree"} aria-label={`${roleNames[role]}s`}>
+    {nodes.map((node) => (
+      <MemberItem key={node.member.sid} node={node} isChosen={node.member.name === parameters[role]} />
+    ))}
+    {children}
+    {nodes.length === 0 && (
+      <li class="line idle">
+        <Node icon={role} tone="idle" title={`No ${roleNames[role]}`} />
+      </li>
+    )}
+  </ul>
+)
 
 /** The Computers that share a node, as a list on demand. */
 const OtherComputers = ({ others }: Pick<Picture, "others">) => (
@@ -102,53 +117,23 @@ const OtherComputers = ({ others }: Pick<Picture, "others">) => (
   </li>
 )
 
-interface OfficePictureProps {
+interface OfficePictureProps extends Pick<OfficeRoute, "parameters"> {
   readonly office: OfficeSummary
-  /** The names of the chosen Agent and Computer. */
-  readonly agent: string | undefined
-  readonly computer: string | undefined
 }
 
 /** The office as a tree of links, with lines on which its calls move. */
-export const OfficePicture = ({ agent, computer, office }: OfficePictureProps) => {
+export const OfficePicture = ({ office, parameters }: OfficePictureProps) => {
   const { agents, computers, others } = drawOffice(pageState.value, office, useServerTime(tick))
   const isOnlyOffice = session.value?.office !== undefined
   return (
     <div class="row nowrap picture card">
-      <ul class="plain agents" aria-label="Agents">
-        {agents.map((node) => (
-          <li key={node.member.sid} class={lineOf(node)}>
-            <Node
-              icon="agent"
-              tone={node.waiting > 0 ? "waiting" : "good"}
-              href={linkOf(node.member)}
-              title={<Name of={node.member.name} length={60} />}
-              isChosen={node.member.name === agent}
-            >
-              {describe(node, "Agent")}
-            </Node>
-          </li>
-        ))}
-        {agents.length === 0 && (
-          <li class="line idle">
-            <Node icon="agent" tone="idle" title="No Agent" />
-          </li>
-        )}
-      </ul>
+      <Members role="agent" nodes={agents} parameters={parameters} />
       <Node icon="relay" tone="good" href={isOnlyOffice ? officeHash(office, "overview") : officesHash} title="Server">
         {formatRate(office.callsPerSecond)}
       </Node>
-      <ul class="plain tree" aria-label="Computers">
-        {computers.map((node) => (
-          <ComputerItem key={node.member.sid} node={node} isChosen={node.member.name === computer} />
-        ))}
+      <Members role="computer" nodes={computers} parameters={parameters}>
         {others.length > 0 && <OtherComputers others={others} />}
-        {computers.length === 0 && (
-          <li class="line idle">
-            <Node icon="computer" tone="idle" title="No Computer" />
-          </li>
-        )}
-      </ul>
+      </Members>
     </div>
   )
 }

@@ -43,11 +43,7 @@ const LatestCalls = ({ address }: OfficeRoute) => {
 export const OverviewView = (route: OfficeRoute) => {
   const { address, parameters } = route
   const office = currentOffice(address)
-  const { agent, computer } = parameters
-  const chosen = [
-    ...office.agents.filter(({ name }) => name === agent),
-    ...office.computers.filter(({ name }) => name === computer)
-  ]
+  const chosen = [...office.agents, ...office.computers].filter(({ name, role }) => name === parameters[role])
   if (office.agents.length + office.computers.length === 0) {
     return (
       <Empty command={exampleCommand(address.office)}>
@@ -57,7 +53,7 @@ export const OverviewView = (route: OfficeRoute) => {
   }
   return (
     <>
-      <OfficePicture office={office} agent={agent} computer={computer} />
+      <OfficePicture office={office} parameters={parameters} />
       {office.agents.length === 0 && (
         <p class="note">
           The office has no Agent. <code>{memberCommand("agent", address.office, "watch")}</code> joins as one.

@@ -152,7 +152,7 @@ export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress;
           <ExplainCall command={params && { ...target, params }} agents={agents.map(({ name }) => name)} />
         )}
       </form>
-      <section class="card result" aria-label="Result">
+      <section class="card" aria-label="Result">
         {call === undefined ? (
           <p class="note">
             {isOfAgent
