@@ -156,7 +156,7 @@ const NeedsButton = () => {
   return (
     <button
       type="button"
-      class={count > 0 ? "waiting tone-waiting" : ""}
+      class={count > 0 ? "needs waiting tone-waiting" : "needs"}
       accessKey="n"
       aria-expanded={isDrawerOpen.value}
       onClick={() => (isDrawerOpen.value = !isDrawerOpen.value)}
