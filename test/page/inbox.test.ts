@@ -494,7 +494,7 @@ describePages("office page", () => {
       const { page } = await open("#/offices", waiting)
       await button(page).click()
       await drawer(page).getByRole("button", { name: "Allow once: write_file" }).waitFor()
-      for (const view of ["tools", "calls", "settings"]) {
+      for (const view of ["tools", "activity", "settings"]) {
         await page.evaluate(`location.hash = "#/office/0.2/team/${view}"`)
         await drawer(page).getByRole("button", { name: "Allow once: write_file" }).waitFor()
       }
