@@ -2,8 +2,8 @@ import { Effect, Option } from "effect"
 import type { Question } from "../../domain/approvals/Approval.ts"
 import { asObject, type JsonObject } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
-import { absent, type Draft, draftOfValue, valueOfDraft } from "../../domain/page/form/formDraft.ts"
-import { type FormField, formOfSchema } from "../../domain/schemas/schemaForm.ts"
+import { findProblems, parseEntry, Unfinished } from "../../domain/schemas/formValue.ts"
+import { type FieldOf, type FormField, type FormMember, formOfSchema } from "../../domain/schemas/schemaForm.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
 import { definedFields, type Field, fieldsOf, foreignFields } from "./foreignFields.ts"
@@ -18,8 +18,6 @@ export type QuestionOrigin = Partial<Pick<Question, "tool" | "server" | "compute
 /** The violations of a schema by a value. */
 export type CheckValue = (schema: JsonObject, value: unknown) => Effect.Effect<ReadonlyArray<string>>
 
-type Member = Extract<FormField, { readonly _tag: "Group" }>["members"][number]
-
 const questionContext =
   (title: string, request: InputRequest, origin: QuestionOrigin, more: ReadonlyArray<Field> = []): Context =>
   ({ columns }) => {
@@ -28,11 +26,11 @@ const questionContext =
     return [title, ...foreignFields([...fieldsOf({ tool, server, computer }), message, ...more], columns)]
   }
 
-type ChoiceField = Extract<FormField, { readonly _tag: "Choice" }>
+type ChoiceField = FieldOf<"Choice">
 
-const choicesOf = ({ labels, values }: ChoiceField) => ({
-  texts: values.map((value) => (typeof value === "string" ? value : JSON.stringify(value))),
-  labels
+const choicesOf = ({ choices }: ChoiceField) => ({
+  texts: choices.map(({ value }) => (typeof value === "string" ? value : JSON.stringify(value))),
+  labels: choices.map(({ label }) => label)
 })
 
 /** The choice of a field, or of the items of a list. */
@@ -42,7 +40,7 @@ const choiceOf = (field: FormField): ChoiceField | undefined => {
 }
 
 const fieldContext =
-  ({ field, name }: Member, problem: string | undefined): Context =>
+  ({ field, name }: FormMember, problem: string | undefined): Context =>
   ({ columns, rows }) => {
     const about = definedFields([
       { label: "field", value: name },
@@ -58,52 +56,52 @@ const fieldContext =
 
 const isHidden = (field: FormField): boolean => field._tag === "Text" && field.isSecret === true
 
-/** What the user enters for a field, and the draft of a form that a text is; a text alone says what is wrong. */
+/** What the user enters for a field, the value of a text, and what is wrong with one that is none. */
 interface Entry {
   readonly kind: string
-  readonly parse: (text: string) => Draft | string
+  readonly parse: (text: string) => unknown
+  readonly wanted?: string
 }
 
-const parseChoice = (field: ChoiceField, word: string): Draft | string => {
+const parseChoice = (field: ChoiceField, word: string): unknown => {
   const index = findChoice(word, choicesOf(field))
-  return index === undefined ? "Enter the number or the text of one of the values" : { _tag: "Choice", index }
+  return index === undefined ? new Unfinished(word) : field.choices[index]?.value
 }
 
-const parseFlag = (text: string): Draft | string => {
+const parseFlag = (text: string): unknown => {
   const [, yes, no] = /^\s*(?:(y|yes|true)|(n|no|false))\s*$/i.exec(text) ?? []
-  return yes === undefined && no === undefined ? "Enter y or n" : { _tag: "Flag", value: yes !== undefined }
+  return yes === undefined && no === undefined ? new Unfinished(text) : yes !== undefined
 }
 
-const parseChoices = (field: ChoiceField, text: string): Draft | string => {
-  const drafts = text.split(",").flatMap((one) => (one.trim() === "" ? [] : [parseChoice(field, one)]))
-  const items = drafts.filter((draft) => typeof draft !== "string")
-  return drafts.find((draft) => typeof draft === "string") ?? { _tag: "List", items }
+const parseChoices = (field: ChoiceField, text: string): unknown => {
+  const items = text.split(",").flatMap((one) => (one.trim() === "" ? [] : [parseChoice(field, one)]))
+  return items.find((item) => item instanceof Unfinished) ?? items
 }
+
+const wantedChoice = "Enter the number or the text of one of the values"
 
 const entryOf = (field: FormField): Entry => {
-  const parseText = (text: string): Draft => ({ _tag: "Text", text })
+  const parse = (text: string) => parseEntry(field, true, text)
   const choice = choiceOf(field)
-  if (field._tag === "Text") return { kind: isHidden(field) ? "Text, hidden" : "Text", parse: parseText }
-  if (field._tag === "Number") return { kind: field.integer ? "Integer" : "Number", parse: parseText }
-  if (field._tag === "Flag") return { kind: "y(es) or n(o)", parse: parseFlag }
-  if (field._tag === "Choice") {
-    return { kind: "Number of the value, or the value", parse: (text) => parseChoice(field, text) }
-  }
-  return choice === undefined
-    ? { kind: field._tag === "List" ? "JSON list" : "JSON", parse: (text) => ({ _tag: "Json", text }) }
-    : { kind: "Numbers of the values, with commas", parse: (text) => parseChoices(choice, text) }
+  if (field._tag === "Text") return { kind: isHidden(field) ? "Text, hidden" : "Text", parse: (text) => text }
+  if (field._tag === "Number") return { kind: field.integer ? "Integer" : "Number", parse }
+  if (field._tag === "Flag") return { kind: "y(es) or n(o)", parse: parseFlag, wanted: "Enter y or n" }
+  if (choice === undefined) return { kind: field._tag === "List" ? "JSON list" : "JSON", parse }
+  return choice === field
+    ? { kind: "Number of the value, or the value", parse: (text) => parseChoice(choice, text), wanted: wantedChoice }
+    : { kind: "Numbers of the values, with commas", parse: (text) => parseChoices(choice, text), wanted: wantedChoice }
 }
 
 /** A value of a field, `undefined` for an empty one; none when the user gave no valid one. */
 const promptForField = Effect.fnUntraced(function* (
-  member: Member,
+  member: FormMember,
   schema: JsonObject,
   { readLine }: Prompter,
   check: CheckValue
 ): Effect.fn.Return<Option.Option<unknown>> {
   const { field, required } = member
   const { initial } = field
-  const { kind, parse } = entryOf(field)
+  const { kind, parse, wanted } = entryOf(field)
   const hint = initial !== undefined ? "Enter for the default" : required ? "required" : "Enter for none"
   let problem: string | undefined
   for (let left = maxAttempts; left > 0; left--) {
@@ -115,21 +113,19 @@ const promptForField = Effect.fnUntraced(function* (
     if (Option.isNone(entered)) return Option.none()
     const text = entered.value
     if (text === "" && initial === undefined && !required) return Option.some(undefined)
-    const draft = text !== "" ? parse(text) : initial === undefined ? absent : draftOfValue(field, initial)
-    if (typeof draft === "string") problem = draft
-    else {
-      const { problems, value } = valueOfDraft(field, draft)
-      const error = problems[0]?.message ?? (yield* check(schema, value))[0]
-      if (error === undefined) return Option.some(value)
-      problem = error.replace(/^the arguments: /, "")
-    }
+    const value = text === "" ? initial : parse(text)
+    const isRefused = value instanceof Unfinished && wanted !== undefined
+    const found = isRefused ? wanted : findProblems(field, value)[0]?.message
+    const error = found ?? (yield* check(schema, value))[0]
+    if (error === undefined) return Option.some(value)
+    problem = error.replace(/^the arguments: /, "")
   }
   return Option.none()
 })
 
 /** Shows what the user entered, without secrets. */
 const answerContext =
-  (members: ReadonlyArray<Member>, content: JsonObject): Context =>
+  (members: ReadonlyArray<FormMember>, content: JsonObject): Context =>
   ({ columns }) => {
     const texts = members
       .filter(({ name }) => Object.hasOwn(content, name))

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { asObject, isJsonObject, type JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 import { asArray, isNullSchema, isSecretField, resolveRef } from "./jsonSchema.ts"
 
@@ -27,36 +27,47 @@ interface FieldCommon {
   readonly nullable?: true
 }
 
-interface FormMember {
+export interface FormMember {
   readonly name: string
   readonly required: boolean
   readonly field: FormField
 }
 
-/** A field of a form. `Json` is the text area for everything that has no better field. */
-export type FormField = FieldCommon &
-  /** A secret one is hidden while it is entered. */
-  (
-    | {
-        readonly _tag: "Text"
-        readonly format?: string
-        readonly isSecret?: true
-        readonly minLength?: number
-        readonly maxLength?: number
-      }
-    | { readonly _tag: "Number"; readonly integer: boolean; readonly min?: number; readonly max?: number }
-    | { readonly _tag: "Flag" }
-    /** `labels` are the titles of the values. */
-    | {
-        readonly _tag: "Choice"
-        readonly values: ReadonlyArray<unknown>
-        readonly labels?: ReadonlyArray<string | undefined>
-      }
-    | { readonly _tag: "Group"; readonly members: ReadonlyArray<FormMember> }
-    | { readonly _tag: "List"; readonly item: FormField; readonly min?: number; readonly max?: number }
-    | { readonly _tag: "Variants"; readonly variants: ReadonlyArray<FormField> }
-    | { readonly _tag: "Json" }
-  )
+/** A value to choose, with its title or else its text. */
+interface FormChoice {
+  readonly value: unknown
+  readonly label: string
+}
+
+const choiceOf = (value: unknown, title?: unknown): FormChoice => ({
+  value,
+  label: textOr(title) ?? (typeof value === "string" ? value : JSON.stringify(value))
+})
+
+/** How a field is entered. `Json` is the text area for everything that has no better field. */
+type FieldKind =
+  | {
+      readonly _tag: "Text"
+      readonly format?: string
+      /** Hidden while it is entered. */
+      readonly isSecret?: true
+      readonly minLength?: number
+      readonly maxLength?: number
+    }
+  | { readonly _tag: "Number"; readonly integer: boolean; readonly min?: number; readonly max?: number }
+  | { readonly _tag: "Flag" }
+  | { readonly _tag: "Choice"; readonly choices: ReadonlyArray<FormChoice> }
+  | { readonly _tag: "Group"; readonly members: ReadonlyArray<FormMember> }
+  | { readonly _tag: "List"; readonly item: FormField; readonly min?: number; readonly max?: number }
+  | { readonly _tag: "Variants"; readonly variants: ReadonlyArray<FormField> }
+  | { readonly _tag: "Json"; readonly isObject?: true }
+
+/** A field of a form. */
+export type FormField = FieldCommon & FieldKind
+
+const json: FieldKind = { _tag: "Json" }
+
+export type FieldOf<Tag extends FormField["_tag"]> = Extract<FormField, { readonly _tag: Tag }>
 
 /** The form in the making: the root of the schema, and how many fields it may still get. */
 interface Form {
@@ -94,98 +105,90 @@ const hasHiddenRules = (schema: JsonObject): boolean =>
     Object.hasOwn(schema, name)
   )
 
-const groupOf = (form: Form, schema: JsonObject, depth: number): FormField => {
+const groupOf = (form: Form, schema: JsonObject, depth: number): FieldKind => {
   const { additionalProperties, properties, required } = schema
-  const common = commonOf(schema)
-  const members = isJsonObject(properties) ? Object.entries(properties) : []
+  const members = Object.entries(asObject(properties))
   const isOpen = isJsonObject(additionalProperties) || (members.length === 0 && additionalProperties !== false)
-  if ((isOpen && depth > 0) || members.length > maxMembers) return { ...common, _tag: "Json" }
-  const names: ReadonlyArray<unknown> = Array.isArray(required) ? required : []
+  if ((isOpen && depth > 0) || members.length > maxMembers) return json
   return {
-    ...common,
     _tag: "Group",
     members: members.map(([name, member]) => ({
       name,
-      required: names.includes(name),
+      required: asArray(required).includes(name),
       field: fieldOf(form, member, depth + 1)
     }))
   }
 }
 
-const variantsOf = (form: Form, schema: JsonObject, given: ReadonlyArray<unknown>, depth: number): FormField => {
-  const common = commonOf(schema)
-  const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema
-  const isPlain = !Object.hasOwn(rest, "properties")
-  if (given.length === 0 || given.length > maxAlternatives || !isPlain) return { ...common, _tag: "Json" }
+const choicesOrJson = (choices: ReadonlyArray<FormChoice>): FieldKind =>
+  choices.length > 0 && choices.length <= maxChoices ? { _tag: "Choice", choices } : json
+
+/** The field of alternatives, with the members that stand beside them. */
+const variantsOf = (form: Form, rest: JsonObject, given: ReadonlyArray<unknown>, depth: number): FieldKind => {
+  const areConstants = given.every((one) => Object.hasOwn(asObject(one), "const"))
+  const isTooLong = given.length > (areConstants ? maxChoices : maxAlternatives)
+  if (isTooLong || Object.hasOwn(rest, "properties")) return json
   const [only] = given
   if (given.length === 1 && isJsonObject(only)) return fieldOf(form, { ...only, ...rest }, depth + 1)
   const variants = given.map((variant) => fieldOf(form, variant, depth + 1))
-  const areChoices = variants.every(({ _tag }) => _tag === "Choice")
-  const choices = variants.flatMap((field) => (field._tag === "Choice" ? choicesOf(field) : []))
-  return areChoices && choices.length <= maxChoices
-    ? choiceOf(common, choices)
-    : { ...common, _tag: "Variants", variants }
-}
-
-interface TitledValue {
-  readonly value: unknown
-  readonly label: string | undefined
-}
-
-/** The values of a choice. A title belongs to the value when there is one. */
-const choicesOf = ({ labels, title, values }: Extract<FormField, { readonly _tag: "Choice" }>) =>
-  values.map(
-    (value, index): TitledValue => ({ value, label: labels?.[index] ?? (values.length === 1 ? title : undefined) })
+  if (variants.some(({ _tag }) => _tag !== "Choice")) return { _tag: "Variants", variants }
+  // The title of a single value is that of its alternative.
+  return choicesOrJson(
+    variants.flatMap((field) => {
+      const choices = field._tag === "Choice" ? field.choices : []
+      return choices.length > 1 ? choices : choices.map(({ label, value }) => choiceOf(value, field.title ?? label))
+    })
   )
-
-const choiceOf = (common: FieldCommon, choices: ReadonlyArray<TitledValue>): FormField => {
-  const labels = choices.map(({ label }) => label)
-  const isTitled = labels.some((label) => label !== undefined)
-  return { ...common, _tag: "Choice", values: choices.map(({ value }) => value), ...(isTitled && { labels }) }
 }
 
-/** Values of a `const` with titles, which are one enumeration. */
-const constantsOf = (given: ReadonlyArray<unknown>): ReadonlyArray<TitledValue> | undefined => {
-  const constants = given.flatMap((one) =>
-    isJsonObject(one) && Object.hasOwn(one, "const") ? [{ value: one["const"], label: textOr(one["title"]) }] : []
-  )
-  return constants.length > 0 && constants.length === given.length && given.length <= maxChoices ? constants : undefined
-}
-
-const typedFieldOf = (form: Form, schema: JsonObject, type: unknown, depth: number): FormField => {
-  const common = commonOf(schema)
+const typedKindOf = (form: Form, schema: JsonObject, type: unknown, depth: number): FieldKind => {
   switch (type) {
     case "string": {
       const lengths = { minLength: numberOr(schema["minLength"]), maxLength: numberOr(schema["maxLength"]) }
-      const format = textOr(schema["format"])
-      const isSecret = isSecretField(schema) && { isSecret: true as const }
-      return { ...common, _tag: "Text", ...definedOnly({ format, ...lengths }), ...isSecret }
+      const isSecret = isSecretField(schema) || undefined
+      return { _tag: "Text", ...definedOnly({ format: textOr(schema["format"]), isSecret, ...lengths }) }
     }
     case "number":
     case "integer": {
       const bounds = definedOnly({ min: numberOr(schema["minimum"]), max: numberOr(schema["maximum"]) })
-      return { ...common, _tag: "Number", integer: type === "integer", ...bounds }
+      return { _tag: "Number", integer: type === "integer", ...bounds }
     }
     case "boolean":
-      return { ...common, _tag: "Flag" }
+      return { _tag: "Flag" }
     case "null":
-      return { ...common, _tag: "Choice", values: [null] }
+      return choicesOrJson([choiceOf(null)])
     case "object":
       return groupOf(form, schema, depth)
     case "array":
       if (isJsonObject(schema["items"])) {
         const lengths = definedOnly({ min: numberOr(schema["minItems"]), max: numberOr(schema["maxItems"]) })
-        return { ...common, _tag: "List", item: fieldOf(form, schema["items"], depth + 1), ...lengths }
+        return { _tag: "List", item: fieldOf(form, schema["items"], depth + 1), ...lengths }
       }
   }
-  return { ...common, _tag: "Json" }
+  return json
 }
 
-/** A list of types as alternatives of one type each. */
-const typeVariants = (
-  { default: _default, description: _description, title: _title, ...rest }: JsonObject,
-  types: ReadonlyArray<unknown>
-): ReadonlyArray<JsonObject> => types.map((type) => ({ ...rest, type }))
+const kindOf = (form: Form, schema: JsonObject, depth: number): FieldKind => {
+  const { anyOf, oneOf, ...rest } = schema
+  const { const: constant, enum: values, enumNames, properties, type: types } = rest
+  if (constant !== undefined) return choicesOrJson([choiceOf(constant)])
+  if (Array.isArray(values))
+    return choicesOrJson(values.map((value: unknown, index) => choiceOf(value, asArray(enumNames)[index])))
+  form.fieldsLeft -= 1
+  if (depth >= maxFormDepth || form.fieldsLeft < 0 || hasHiddenRules(schema)) return json
+  const alternatives = asArray(anyOf ?? oneOf)
+  if (alternatives.length > 0) return variantsOf(form, rest, alternatives, depth)
+  const [type = isJsonObject(properties) ? "object" : undefined, ...others] = [types].flat()
+  if (others.length === 0) return typedKindOf(form, schema, type, depth)
+  // A list of types is alternatives of one type each.
+  const { default: _default, description: _description, title: _title, ...common } = rest
+  return variantsOf(
+    form,
+    rest,
+    [type, ...others].map((one) => ({ ...common, type: one })),
+    depth
+  )
+}
 
 /** A schema that lists null beside others, without it: `Optional` of Pydantic. A default of null is that of an empty field. */
 const withoutNull = (schema: JsonObject): JsonObject | undefined => {
@@ -200,30 +203,17 @@ const withoutNull = (schema: JsonObject): JsonObject | undefined => {
 
 const fieldOf = (form: Form, given: unknown, depth: number): FormField => {
   const schema = dereference(form.root, given)
-  const optional = schema && withoutNull(schema)
+  if (schema === undefined) return { ...commonOf(asObject(given)), ...json }
+  const optional = withoutNull(schema)
   if (optional !== undefined) return { ...fieldOf(form, optional, depth), nullable: true }
-  form.fieldsLeft -= 1
-  if (schema === undefined) return { ...(isJsonObject(given) && commonOf(given)), _tag: "Json" }
-  const common = commonOf(schema)
-  if (Object.hasOwn(schema, "const")) return { ...common, _tag: "Choice", values: [schema["const"]] }
-  const { anyOf, enum: values, enumNames, oneOf, properties, type: types } = schema
-  const type: unknown = Array.isArray(types) && types.length === 1 ? types[0] : types
-  if (Array.isArray(values)) {
-    const names: ReadonlyArray<unknown> = Array.isArray(enumNames) ? enumNames : []
-    const choices = values.map((value: unknown, index) => ({ value, label: textOr(names[index]) }))
-    return choices.length > 0 && choices.length <= maxChoices ? choiceOf(common, choices) : { ...common, _tag: "Json" }
-  }
-  if (depth >= maxFormDepth || form.fieldsLeft < 0 || hasHiddenRules(schema)) return { ...common, _tag: "Json" }
-  const alternatives: unknown = anyOf ?? oneOf
-  const constants = Array.isArray(alternatives) ? constantsOf(alternatives) : undefined
-  if (constants !== undefined) return choiceOf(common, constants)
-  if (Array.isArray(alternatives)) return variantsOf(form, schema, alternatives, depth)
-  if (Array.isArray(type)) return variantsOf(form, schema, typeVariants(schema, type), depth)
-  return typedFieldOf(form, schema, type ?? (isJsonObject(properties) ? "object" : undefined), depth)
+  return { ...commonOf(schema), ...kindOf(form, schema, depth) }
 }
+
+/** The text area of a JSON object. */
+export const jsonObjectField: FormField = { _tag: "Json", isObject: true }
 
 /** The form of the parameters of a tool. Its top is a group, or a JSON text area. */
 export const formOfSchema = (schema: JsonObject): FormField => {
   const field = fieldOf({ root: schema, fieldsLeft: maxFields }, schema, 0)
-  return field._tag === "Group" ? field : { _tag: "Json" }
+  return field._tag === "Group" ? field : jsonObjectField
 }

@@ -33,6 +33,7 @@ export const splitDateTime = (
   text: string,
   hasDate: boolean
 ): { readonly local: string; readonly offset: string } | undefined => {
+  if (text === "") return { local: "", offset: "" }
   const [, date, time = "", seconds = "", offset = ""] = dateTime.exec(text) ?? []
   const day = date ?? "2000-01-01"
   const isValid = isDay(day) && isTime(`${day}T${time}${seconds}`) && (date !== undefined) === hasDate
@@ -50,7 +51,7 @@ const textFormats: { readonly [format: string]: TextFormat } = {
 
 /** The reason why a text does not have its format, for the person that enters it. */
 export const textFormatProblem = (format: string | undefined, text: string): string | undefined => {
-  if (format === undefined || !Object.hasOwn(textFormats, format)) return undefined
+  if (text === "" || format === undefined || !Object.hasOwn(textFormats, format)) return undefined
   const { matches, wanted } = textFormats[format] ?? { matches: () => true, wanted: "" }
   return matches(text) ? undefined : `Enter ${wanted}`
 }

@@ -4,7 +4,7 @@ import { asObject, isJsonObject, type JsonObject, parseJson } from "../../../src
 import { formatAppPolicy, parseAppDomains } from "../../../src/domain/page/apps/appDomains.ts"
 import { parseAppMessage } from "../../../src/domain/page/apps/appMessages.ts"
 import { findApp, parseAppContent } from "../../../src/domain/page/apps/findApp.ts"
-import { initialDraft, valueOfDraft } from "../../../src/domain/page/form/formDraft.ts"
+import { findProblems, initialValue } from "../../../src/domain/schemas/formValue.ts"
 import { formOfSchema } from "../../../src/domain/schemas/schemaForm.ts"
 import { completionsIn, messagesIn, promptsIn } from "../../../src/domain/page/prompts.ts"
 import { withOfficeUris } from "../../../src/domain/office/rewriteUris.ts"
@@ -19,9 +19,10 @@ const feedPrompts = (value: JsonObject): void => {
   for (const { argumentsSchema, name } of promptsIn(value)) {
     must(typeof name === "string", "a prompt has no name")
     const form = formOfSchema(argumentsSchema)
-    const { value: args } = valueOfDraft(form, initialDraft(form))
+    const args = initialValue(form)
+    findProblems(form, args)
     must(
-      Object.values(asObject(args)).every((arg) => typeof arg === "string"),
+      Object.values(asObject(args)).every((arg) => arg === undefined || typeof arg === "string"),
       "an argument of a prompt is no text"
     )
   }

@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { asObject, parseJson } from "../../../src/domain/json.ts"
 import { inputModes, parseInputRequest, secretAnswers } from "../../../src/domain/model/InputRequest.ts"
-import { initialDraft, valueOfDraft } from "../../../src/domain/page/form/formDraft.ts"
+import { findProblems, initialValue } from "../../../src/domain/schemas/formValue.ts"
 import { formOfSchema } from "../../../src/domain/schemas/schemaForm.ts"
 import { must, pure, type Surface } from "../Surface.ts"
 
@@ -55,7 +55,8 @@ export const questionSurface: Surface = {
           return "accepted"
         }
         const form = formOfSchema(question.schema)
-        const { value } = valueOfDraft(form, initialDraft(form))
+        const value = initialValue(form)
+        findProblems(form, value)
         const secrets = secretAnswers(question, { action: "accept", content: asObject(value) })
         must(
           secrets.every((secret) => typeof secret === "string"),

@@ -1,15 +1,18 @@
-import type { JSX } from "preact"
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks"
+import { useId, useState } from "preact/hooks"
+import { asObject, stringOrEmpty } from "../../../domain/json.ts"
 import {
-  absent,
-  type Draft,
-  type DraftProblem,
-  initialDraft,
-  memberNamed,
+  choiceIndex,
+  emptyValue,
+  fitsField,
+  formatEntry,
+  initialValue,
+  isEmptyValue,
+  membersOf,
+  parseEntry,
   pathOfItem,
   pathOfMember
-} from "../../../domain/page/form/formDraft.ts"
-import type { FormField } from "../../../domain/schemas/schemaForm.ts"
+} from "../../../domain/schemas/formValue.ts"
+import type { FieldOf, FormField } from "../../../domain/schemas/schemaForm.ts"
 import { joinDateTime, splitDateTime, textFormatProblem } from "../../../domain/schemas/textFormats.ts"
 import { Select, SmallButton } from "./controls.tsx"
 import { LongText, Name } from "./Text.tsx"
@@ -20,33 +23,51 @@ type Problems = ReadonlyMap<string, string>
 
 interface FieldProps<F extends FormField = FormField> {
   readonly field: F
-  readonly draft: Draft
-  readonly onChange: (draft: Draft) => void
+  /** JSON, of which parts may be unfinished. */
+  readonly value: unknown
+  readonly onChange: (value: unknown) => void
   /** The name of the field for screen readers, unique in the form. */
   readonly label: string
   readonly path: string
   readonly required: boolean
-  readonly id: string
-  readonly problems?: Problems | undefined
-  /** What is wrong with this value. */
-  readonly problem?: string | undefined
+  readonly problems: Problems
   /** Values that a text may have. */
   readonly suggestions?: ReadonlyArray<string> | undefined
 }
 
-/** The id of a control, and its problem for screen readers. */
-const controlAttributes = ({ id, problem }: Pick<FieldProps, "id" | "problem">) =>
-  problem === undefined ? { id } : { id, "aria-invalid": true, "aria-describedby": `${id}-problem` }
+interface ControlProps<F extends FormField = FormField> extends FieldProps<F> {
+  readonly id: string
+  /** The name of a control without a visible label. */
+  readonly name?: string | undefined
+  /** What is wrong with this value. */
+  readonly problem?: string | undefined
+}
 
-/** The attributes of a control whose draft is a text. An optional field without text is absent. */
-const textAttributes = ({ draft, field, onChange, required, ...rest }: FieldProps, kind: "Text" | "Json" = "Text") => ({
-  ...controlAttributes(rest),
-  value: draft._tag === kind ? draft.text : "",
-  onInput: ({ currentTarget: { value } }: { readonly currentTarget: { readonly value: string } }) =>
-    onChange(value === "" && (!required || field.nullable) ? absent : { _tag: kind, text: value })
+/** The id of a control, and its name and its problem for screen readers. */
+const controlAttributes = ({ id, name, problem }: Pick<ControlProps, "id" | "name" | "problem">) => ({
+  id,
+  "aria-label": name,
+  ...(problem !== undefined && { "aria-invalid": true, "aria-describedby": `${id}-problem` })
 })
 
-type FieldOf<Tag extends FormField["_tag"]> = Extract<FormField, { readonly _tag: Tag }>
+/** The attributes of a control for a text. */
+const textAttributes = (props: ControlProps, value: string, onText: (text: string) => void) => ({
+  ...controlAttributes(props),
+  value,
+  onInput: ({ currentTarget }: { readonly currentTarget: { readonly value: string } }) => onText(currentTarget.value)
+})
+
+/** The attributes of a control whose value is parsed from a text, which it keeps: `1.` is 1, and stays `1.`. */
+const useEntry = (props: ControlProps) => {
+  const { field, onChange, required, value } = props
+  const [text, setText] = useState("")
+  const parse = (entered: string) => parseEntry(field, required, entered)
+  const shown = formatEntry(field, value)
+  return textAttributes(props, formatEntry(field, parse(text)) === shown ? text : shown, (entered) => {
+    setText(entered)
+    onChange(parse(entered))
+  })
+}
 
 /** The offset of this browser at a local time: `+01:00`. A time without a date is one of today. */
 const localOffset = (local: string): string => {
@@ -54,152 +75,112 @@ const localOffset = (local: string): string => {
   return `${minutes < 0 ? "-" : "+"}${new Date(Math.abs(minutes) * 60_000).toISOString().slice(11, 16)}`
 }
 
-interface TimeFieldProps {
-  readonly attributes: ReturnType<typeof textAttributes>
-  readonly type: "datetime-local" | "time"
-  /** The value in its parts. */
-  readonly shown: NonNullable<ReturnType<typeof splitDateTime>>
-}
-
-/** A time, with a date or without. Its time zone is that of the browser, unless the value has another one. */
-const TimeField = ({ attributes, shown: { local, offset }, type }: TimeFieldProps) => {
-  const isLocal = local === "" || offset === localOffset(local)
-  const change = (text: string) =>
-    attributes.onInput({ currentTarget: { value: joinDateTime(text, isLocal ? localOffset(text) : offset) } })
-  const zone = local === "" ? localOffset(local) : offset.replace(/z/i, "")
-  return (
-    <span class="row">
-      <input {...attributes} type={type} value={local} onInput={({ currentTarget: { value } }) => change(value)} />
-      <span class="note">{local !== "" && offset === "" ? "without a time zone" : `UTC${zone}`}</span>
-    </span>
-  )
-}
-
 type InputType = "date" | "datetime-local" | "email" | "time" | "url"
 
-/** Inputs of browsers by formats. They show no text of another format. */
+/** Inputs of browsers by formats. Those of dates and times show no text of another format. */
 const inputTypes: ReadonlyMap<string, InputType> = new Map(
   Object.entries({ date: "date", "date-time": "datetime-local", email: "email", time: "time", uri: "url", url: "url" })
 )
 
-const TextField = (props: FieldProps<FieldOf<"Text">>) => {
-  const { field, id, suggestions } = props
-  const { format = "" } = field
-  const attributes = textAttributes(props)
-  const text = attributes.value
+/** A text in its input. The time zone of a time is that of the browser, unless the value has another one. */
+const TextField = (props: ControlProps<FieldOf<"Text">>) => {
+  const { field, id, onChange, required, suggestions, value } = props
+  const { format = "", isSecret } = field
+  const text = stringOrEmpty(value)
   const type = inputTypes.get(format) ?? "text"
-  if (field.isSecret === true) return <input {...attributes} autocomplete="off" type="password" />
-  if (type === "datetime-local" || type === "time") {
-    const shown = text === "" ? { local: "", offset: "" } : splitDateTime(text, type !== "time")
-    if (shown !== undefined) return <TimeField attributes={attributes} shown={shown} type={type} />
-  }
+  const isTime = type === "datetime-local" || type === "time"
+  const time = isTime ? splitDateTime(text, type !== "time") : undefined
+  const { local = text, offset = "" } = time ?? {}
+  const isLocal = local === "" || offset === localOffset(local)
+  const attributes = textAttributes(props, local, (entered) => {
+    const changed = time === undefined ? entered : joinDateTime(entered, isLocal ? localOffset(entered) : offset)
+    onChange(changed === "" ? emptyValue(field, required) : changed)
+  })
+  if (isSecret) return <input {...attributes} type="password" />
   if (text.includes("\n") || text.length > 80) return <textarea {...attributes} rows={6} />
+  const isForeign = type === "date" ? textFormatProblem(format, text) !== undefined : isTime && time === undefined
   const list = suggestions && `${id}-values`
+  const zone = isLocal ? localOffset(local) : offset.replace(/z/i, "")
   return (
-    <>
+    <span class="row">
       <input
         {...attributes}
-        type={type === "date" && text !== "" && textFormatProblem(format, text) !== undefined ? "text" : type}
-        placeholder={type === "text" ? format : ""}
         {...(list !== undefined && { list })}
+        placeholder={type === "text" ? format : ""}
+        type={isForeign ? "text" : type}
       />
+      {time !== undefined && (
+        <span class="note">{offset === "" && !isLocal ? "without a time zone" : `UTC${zone}`}</span>
+      )}
       {suggestions !== undefined && (
         <datalist id={list}>
-          {suggestions.map((value) => (
-            <option key={value} value={value} />
+          {suggestions.map((one) => (
+            <option key={one} value={one} />
           ))}
         </datalist>
       )}
-    </>
+    </span>
   )
 }
 
 /** A text: an input of numbers drops other texts, and its decimal mark depends on the language of the browser. */
-const NumberField = (props: FieldProps<FieldOf<"Number">>) => {
+const NumberField = (props: ControlProps<FieldOf<"Number">>) => {
   const { integer, max, min } = props.field
   const bounds = [min === undefined ? "" : `from ${min}`, max === undefined ? "" : `to ${max}`].join(" ").trim()
-  return (
-    <input {...textAttributes(props)} type="text" inputMode={integer ? "numeric" : "decimal"} placeholder={bounds} />
-  )
+  return <input {...useEntry(props)} type="text" inputMode={integer ? "numeric" : "decimal"} placeholder={bounds} />
 }
 
-const FlagField = ({ draft, field, onChange, ...rest }: FieldProps) => (
+const JsonField = (props: ControlProps) => (
+  <textarea {...useEntry(props)} class="code" rows={4} spellcheck={false} placeholder="JSON" />
+)
+
+const FlagField = ({ onChange, value, ...rest }: ControlProps) => (
   <input
     {...controlAttributes(rest)}
     type="checkbox"
-    checked={draft._tag === "Flag" ? draft.value : field.initial === true}
-    onChange={(event) => onChange({ _tag: "Flag", value: event.currentTarget.checked })}
+    checked={value === true}
+    onChange={({ currentTarget: { checked } }) => onChange(checked)}
   />
-)
-
-const JsonField = (props: FieldProps) => (
-  <textarea {...textAttributes(props, "Json")} class="code" rows={4} spellcheck={false} placeholder="JSON" />
 )
 
 /** The length of a value in a list of choices. */
 const maxChoiceLength = 100
 
-/** The titles of values, or else the values. Values beside titles that are not unique. */
-const formatChoices = ({ labels = [], values }: FieldOf<"Choice">): ReadonlyArray<string> => {
-  const titles = values.map(
-    (value, index) => labels[index] ?? (typeof value === "string" ? value : JSON.stringify(value))
-  )
-  const isUnique = new Set(titles).size === titles.length
-  return titles.map((title, index) =>
-    visibleLine(truncate(isUnique ? title : `${title} (${JSON.stringify(values[index])})`, maxChoiceLength))
+/** The names of choices, with their values where the titles are not unique. */
+const choiceNames = ({ choices }: FieldOf<"Choice">): ReadonlyArray<string> => {
+  const isUnique = new Set(choices.map(({ label }) => label)).size === choices.length
+  return choices.map(({ label, value }) =>
+    visibleLine(truncate(isUnique ? label : `${label} (${JSON.stringify(value)})`, maxChoiceLength))
   )
 }
 
 /** More options are a list that opens. */
 const maxRadios = 5
 
-interface OptionsProps extends Pick<FieldProps, "id" | "problem" | "required"> {
-  readonly options: ReadonlyArray<string>
-  /** The indexes of the chosen options. */
-  readonly chosen: ReadonlyArray<number>
-  readonly onChoose: (chosen: ReadonlyArray<number>) => void
-  /** Several options may be chosen. */
-  readonly isMultiple?: boolean
-  /** The name of the group, unless it has a label. */
-  readonly name?: string
-}
+/** The name of several inputs: their visible label, or else their name. */
+const groupName = ({ id, name }: Pick<ControlProps, "id" | "name">) =>
+  name === undefined ? { "aria-labelledby": `${id}-label` } : {}
 
-/** A choice among options, of which few are all visible. What is optional may have no value, with the index -1. */
-const Options = ({ chosen, isMultiple = false, name, onChoose, options, required, ...rest }: OptionsProps) => {
-  const { id } = rest
-  const [current = -1] = chosen
-  const isList = !isMultiple && options.length > maxRadios
-  const isClearable = !isMultiple && (!required || (isList && current < 0))
-  const all = [
-    ...(isClearable ? [[-1, required ? "choose one" : "not set"] as const] : []),
-    ...options.map((label, index) => [index, label] as const)
-  ]
-  const choose = (index: number, isChosen = true) => {
-    const others = isMultiple ? chosen.filter((one) => one !== index) : []
-    onChoose(isChosen && index >= 0 ? [...others, index].toSorted((one, other) => one - other) : others)
-  }
-  const attributes = controlAttributes(rest)
-  if (isList) {
-    const named = { ...attributes, "aria-label": name }
-    return <Select attributes={named} value={current} options={all} onSelect={(value) => choose(Number(value))} />
-  }
+/** A choice of one value, of which few are all visible. What is optional may have none. */
+const ChoiceField = (props: ControlProps<FieldOf<"Choice">>) => {
+  const { field, id, onChange, value } = props
+  const required = props.required && field.nullable !== true
+  const current = choiceIndex(field, value)
+  const isList = field.choices.length > maxRadios
+  const none = required && (!isList || current >= 0) ? [] : [[-1, required ? "choose one" : "not set"] as const]
+  const options = [...none, ...choiceNames(field).map((name, index) => [index, name] as const)]
+  const choose = (index: number) =>
+    onChange(index < 0 ? emptyValue(field, props.required) : field.choices[index]?.value)
+  const attributes = { ...controlAttributes(props), ...groupName(props) }
+  if (isList)
+    return (
+      <Select attributes={attributes} value={current} options={options} onSelect={(index) => choose(Number(index))} />
+    )
   return (
-    <div
-      {...(isMultiple ? { id } : attributes)}
-      role={isMultiple ? "group" : "radiogroup"}
-      class="row"
-      {...(name === undefined ? { "aria-labelledby": `${id}-label` } : { "aria-label": name })}
-    >
-      {all.map(([index, label]) => (
+    <div {...attributes} role="radiogroup" class="row">
+      {options.map(([index, name]) => (
         <label key={index}>
-          <input
-            {...(isMultiple && { ...attributes, id: `${id}-${index}` })}
-            type={isMultiple ? "checkbox" : "radio"}
-            name={id}
-            checked={isMultiple ? chosen.includes(index) : index === current}
-            onChange={({ currentTarget: { checked } }) => choose(index, checked)}
-          />{" "}
-          {label}
+          <input type="radio" name={id} checked={index === current} onChange={() => choose(index)} /> {name}
         </label>
       ))}
     </div>
@@ -207,42 +188,57 @@ const Options = ({ chosen, isMultiple = false, name, onChoose, options, required
 }
 
 /** A list of choices. Other items stay. */
-const ChoicesField = ({ choice, draft, onChange, ...rest }: FieldProps & { readonly choice: FieldOf<"Choice"> }) => {
-  const items = draft._tag === "List" ? draft.items : []
-  const change = (indexes: ReadonlyArray<number>) => {
-    const others = items.filter(({ _tag }) => _tag !== "Choice")
-    const next = [...others, ...indexes.map((index) => ({ _tag: "Choice", index }) as const)]
-    onChange(next.length === 0 && !rest.required ? absent : { _tag: "List", items: next })
+const ChoicesField = ({ choice, ...props }: ControlProps & { readonly choice: FieldOf<"Choice"> }) => {
+  const { id, onChange, required, value } = props
+  const items: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
+  const indexOf = (item: unknown) => choiceIndex(choice, item)
+  const choose = (index: number, isChosen: boolean) => {
+    const others = items.filter((item) => indexOf(item) !== index)
+    const next = isChosen ? [...others, choice.choices[index]?.value] : others
+    const sorted = next.toSorted((one, other) => indexOf(one) - indexOf(other))
+    onChange(sorted.length === 0 && !required ? undefined : sorted)
   }
-  const chosen = items.flatMap((item) => (item._tag === "Choice" ? [item.index] : []))
-  return <Options {...rest} isMultiple options={formatChoices(choice)} chosen={chosen} onChoose={change} />
+  return (
+    <div id={id} role="group" class="row" aria-label={props.name} {...groupName(props)}>
+      {choiceNames(choice).map((name, index) => (
+        <label key={index}>
+          <input
+            {...controlAttributes({ ...props, name: undefined, id: `${id}-${index}` })}
+            type="checkbox"
+            checked={items.some((item) => indexOf(item) === index)}
+            onChange={({ currentTarget: { checked } }) => choose(index, checked)}
+          />{" "}
+          {name}
+        </label>
+      ))}
+    </div>
+  )
 }
 
-const ListField = ({ draft, field, label, onChange, path, problems }: FieldProps<FieldOf<"List">>) => {
-  const items = draft._tag === "List" ? draft.items : []
-  const change = (next: ReadonlyArray<Draft>) => onChange({ _tag: "List", items: next })
+const ListField = ({ field, label, onChange, path, problems, value }: FieldProps<FieldOf<"List">>) => {
+  const items: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
   return (
-    <div class="nested">
+    <>
       {items.map((item, index) => (
         <div key={index} class="row nowrap">
           <Field
             field={field.item}
-            draft={item}
+            value={item}
             label={`${label} ${index + 1}`}
             path={pathOfItem(path, index)}
             problems={problems}
             required
-            onChange={(changed) => change(items.with(index, changed))}
+            onChange={(changed) => onChange(items.with(index, changed))}
           />
-          <SmallButton description={`Remove ${label} ${index + 1}`} onPress={() => change(items.toSpliced(index, 1))}>
+          <SmallButton description={`Remove ${label} ${index + 1}`} onPress={() => onChange(items.toSpliced(index, 1))}>
             Remove
           </SmallButton>
         </div>
       ))}
-      <SmallButton description={`Add to ${label}`} onPress={() => change([...items, initialDraft(field.item)])}>
+      <SmallButton description={`Add to ${label}`} onPress={() => onChange([...items, initialValue(field.item)])}>
         Add
       </SmallButton>
-    </div>
+    </>
   )
 }
 
@@ -263,131 +259,106 @@ const maxNamedMembers = 3
 /** Names a variant: by its title, by the fixed value that tells it from the others, or by what it consists of. */
 const variantName = (field: FormField): string => {
   if (field.title !== undefined) return field.title
-  if (field._tag === "Choice" && field.values.length <= maxNamedMembers) return formatChoices(field).join(" or ")
+  if (field._tag === "Choice" && field.choices.length <= maxNamedMembers) return choiceNames(field).join(" or ")
   if (field._tag === "Text" && field.format !== undefined) return field.format
   if (field._tag === "List") return `list: ${variantName(field.item)}`
   if (field._tag !== "Group") return variantNames[field._tag]
   const [fixed] = field.members.flatMap(({ field: member }) =>
-    member._tag === "Choice" && member.values.length === 1 ? formatChoices(member) : []
+    member._tag === "Choice" && member.choices.length === 1 ? choiceNames(member) : []
   )
   if (fixed !== undefined) return fixed
   const names = field.members.slice(0, maxNamedMembers).map(({ name }) => name)
   return names.length === 0 ? variantNames.Group : names.join(", ")
 }
 
-const VariantsField = (props: FieldProps<FieldOf<"Variants">>) => {
-  const { draft, field, id, label, onChange, path, problems } = props
-  const { index, draft: inner = absent } = draft._tag === "Variant" ? draft : { index: undefined }
-  const chosen = field.variants[index ?? -1]
-  const draftOf = (at: number): Draft => {
-    const variant = field.variants[at]
-    return variant === undefined ? absent : { _tag: "Variant", index: at, draft: initialDraft(variant) }
+/** A value of one of several kinds: the chosen one while the value fits it, or else the first one that it fits. */
+const VariantsField = ({ field, id, onChange, value, ...rest }: ControlProps<FieldOf<"Variants">>) => {
+  const { variants } = field
+  const [chosen, setChosen] = useState<FormField>()
+  const fitting = variants.filter((variant) => fitsField(variant, value))
+  const shown =
+    fitting.find((variant) => variant === chosen) ?? fitting.find(({ _tag }) => _tag !== "Json") ?? fitting[0]
+  const choose = (number: unknown) => {
+    const variant = variants[Number(number) - 1]
+    setChosen(variant)
+    onChange(variant && initialValue(variant))
   }
-  const names = field.variants.map(variantName)
+  const choices = variants.map((variant, index) => ({ value: index + 1, label: variantName(variant) }))
   return (
-    <div class="nested">
-      <Options
+    <>
+      <ChoiceField
+        {...rest}
         id={id}
-        name={visibleLine(`Kind of ${label}`)}
-        options={names.map((name, at) =>
-          visibleLine(names.indexOf(name) === names.lastIndexOf(name) ? name : `${at + 1}: ${name}`)
-        )}
-        chosen={index === undefined ? [] : [index]}
-        onChoose={([at = -1]) => onChange(draftOf(at))}
+        name={visibleLine(`Kind of ${rest.label}`)}
+        field={{ _tag: "Choice", choices }}
+        value={shown && variants.indexOf(shown) + 1}
+        onChange={choose}
         required
       />
-      {chosen !== undefined && index !== undefined && (
+      {shown !== undefined && (
         <Field
-          key={index}
-          field={chosen}
-          draft={inner}
-          label={label}
-          path={path}
-          problems={problems}
+          {...rest}
+          key={variants.indexOf(shown)}
+          field={shown}
+          value={value}
           required
           isInner
-          onChange={(changed) => onChange({ _tag: "Variant", index, draft: changed })}
+          onChange={onChange}
         />
       )}
-    </div>
+    </>
   )
 }
 
-interface GroupFieldsProps extends Pick<FieldProps<FieldOf<"Group">>, "draft" | "field" | "onChange" | "problems"> {
+export interface GroupFieldsProps extends Pick<FieldProps, "value" | "onChange" | "problems"> {
+  readonly field: FieldOf<"Group">
   readonly path?: string
   /** Values that the texts may have, by the names of their members. */
-  readonly suggestions?: ReadonlyMap<string, ReadonlyArray<string>>
+  readonly suggestions?: ReadonlyMap<string, ReadonlyArray<string>> | undefined
   /** A member gets the focus. */
-  readonly onFocus?: (name: string) => void
+  readonly onFocus?: ((name: string) => void) | undefined
 }
 
 /** The members of a group. */
-export const GroupFields = ({
-  draft,
-  field,
-  onChange,
-  onFocus,
-  path = "",
-  problems,
-  suggestions
-}: GroupFieldsProps) => {
-  const members: ReadonlyMap<string, Draft> = draft._tag === "Group" ? draft.members : new Map()
-  const names = new Set([...field.members.map(({ name }) => name), ...members.keys()])
-  return Array.from(names, (name) => memberNamed(field, name)).map(({ field: member, name, required }) => (
+export const GroupFields = ({ field, onChange, onFocus, path = "", problems, suggestions, value }: GroupFieldsProps) =>
+  membersOf(field, value).map(({ name, ...member }) => (
     <Field
       key={name}
-      field={member}
-      draft={members.get(name) ?? absent}
+      {...member}
       label={name}
       path={pathOfMember(path, name)}
-      required={required}
       problems={problems}
       suggestions={suggestions?.get(name)}
       onFocus={onFocus}
-      onChange={(changed) => onChange({ _tag: "Group", members: new Map(members).set(name, changed) })}
+      onChange={(changed) => onChange({ ...asObject(value), [name]: changed })}
     />
   ))
-}
 
-/** How a field is shown: as one control, as visible options, as a checkbox before its label, or as several fields. */
-type Shape = "control" | "options" | "checkbox" | "composite"
+const yesOrNo = { _tag: "Choice", choices: ["yes", "no"].map((label) => ({ label, value: label === "yes" })) } as const
 
 /** What a field is entered with. */
-const controlOf = (props: FieldProps): readonly [shape: Shape, control: JSX.Element] => {
-  const { draft, field, onChange, path, problems, required } = props
-  if (draft._tag === "Json" || field._tag === "Json") return ["control", <JsonField {...props} />]
-  const choose =
-    (draftOf: (index: number) => Draft) =>
-    ([index]: ReadonlyArray<number>) =>
-      onChange(index === undefined ? absent : draftOf(index))
+const Control = (props: ControlProps) => {
+  const { field, onChange, path, problems, required, value } = props
   switch (field._tag) {
     case "Text":
-      return ["control", <TextField {...props} field={field} />]
+      return <TextField {...props} field={field} />
     case "Number":
-      return ["control", <NumberField {...props} field={field} />]
+      return <NumberField {...props} field={field} />
     case "Flag": {
-      const isSet = typeof field.initial === "boolean" || (required && draft._tag === "Flag")
-      if (isSet && !field.nullable) return ["checkbox", <FlagField {...props} />]
-      const chosen = draft._tag === "Flag" ? [Number(!draft.value)] : []
-      const onChoose = choose((index) => ({ _tag: "Flag", value: index === 0 }))
-      return ["options", <Options {...props} options={["yes", "no"]} chosen={chosen} onChoose={onChoose} />]
+      const isSet = typeof value === "boolean" && (required || field.initial !== undefined) && !field.nullable
+      return isSet ? <FlagField {...props} /> : <ChoiceField {...props} field={{ ...field, ...yesOrNo }} />
     }
-    case "Choice": {
-      const given = { ...props, required: required && !field.nullable, options: formatChoices(field) }
-      const chosen = draft._tag === "Choice" ? [draft.index] : []
-      const onChoose = choose((index) => ({ _tag: "Choice", index }))
-      const shape = field.values.length <= maxRadios ? "options" : "control"
-      return [shape, <Options {...given} chosen={chosen} onChoose={onChoose} />]
-    }
+    case "Choice":
+      return <ChoiceField {...props} field={field} />
     case "List":
-      if (field.item._tag === "Choice") return ["options", <ChoicesField {...props} choice={field.item} />]
-      return ["composite", <ListField {...props} field={field} />]
+      if (field.item._tag === "Choice") return <ChoicesField {...props} choice={field.item} />
+      return <ListField {...props} field={field} />
     case "Variants":
-      return ["composite", <VariantsField {...props} field={field} />]
-    case "Group": {
-      const members = <GroupFields field={field} draft={draft} onChange={onChange} path={path} problems={problems} />
-      return ["composite", <div class="nested">{members}</div>]
-    }
+      return <VariantsField {...props} field={field} />
+    case "Group":
+      return <GroupFields field={field} value={value} path={path} problems={problems} onChange={onChange} />
+    case "Json":
+      return <JsonField {...props} />
   }
 }
 
@@ -399,19 +370,40 @@ const problemAt = (problems: Problems, path: string, isJson: boolean): string | 
 /** A name without what distinguishes `due_date` from "Due date". */
 const lettersOf = (name: string): string => name.replaceAll(/[\s_-]/g, "").toLowerCase()
 
-interface LabelledFieldProps extends Omit<FieldProps, "id" | "problem"> {
-  /** The field stands inside another one with the same label. */
+interface LabelledFieldProps extends FieldProps {
+  /** The field is the only one inside of what has its label. */
   readonly isInner?: boolean
   readonly onFocus?: ((label: string) => void) | undefined
 }
 
-/** A field with its label and its description. An optional composite field is added by a button. */
-const Field = ({ isInner = false, onFocus, ...given }: LabelledFieldProps) => {
+/** A field with its label and its description. One of several fields is added by a button, unless it is required. */
+export const Field = ({ isInner = false, onFocus, ...props }: LabelledFieldProps) => {
   const id = useId()
-  const { draft, field, label, onChange, path, problems = new Map<string, string>(), required } = given
-  const problem = problemAt(problems, path, draft._tag === "Json" || field._tag === "Json")
-  const [shape, control] = controlOf({ ...given, id, problem })
-  const isEmpty = draft._tag === "Absent" || draft._tag === "Null"
+  // JSON that fits the field while it is entered stays in its text area.
+  const [isEntered, setEntered] = useState(false)
+  const { field, label, onChange, path, problems, required, value } = props
+  const isJson = isEntered || field._tag === "Json" || !fitsField(field, value)
+  const isEmpty = isEmptyValue(field, value)
+  const isList = field._tag === "List" && field.item._tag !== "Choice"
+  const isComposite = !isJson && (isList || field._tag === "Group" || field._tag === "Variants")
+  const isOfVariant = field._tag === "Variants" && isComposite && !isEmpty
+  const problem = isOfVariant ? undefined : problemAt(problems, path, isJson)
+  const given = { ...props, id, problem, name: isInner ? visibleLine(label) : undefined }
+  const enterJson = (changed: unknown) => {
+    setEntered(changed !== undefined)
+    onChange(changed)
+  }
+  const control = isJson ? <JsonField {...given} onChange={enterJson} /> : <Control {...given} />
+  const below = (
+    <>
+      {problem !== undefined && (
+        <p id={`${id}-problem`} class="error">
+          <Name of={problem} length={1_000} />
+        </p>
+      )}
+      {field.description !== undefined && <LongText text={field.description} />}
+    </>
+  )
   const title = (
     <>
       <Name of={field.title ?? label} />
@@ -424,94 +416,34 @@ const Field = ({ isInner = false, onFocus, ...given }: LabelledFieldProps) => {
       )}
     </>
   )
-  const below = (
-    <>
-      {problem !== undefined && (
-        <p id={`${id}-problem`} class="error">
-          <Name of={problem} length={1_000} />
-        </p>
-      )}
-      {field.description !== undefined && <LongText text={field.description} />}
-    </>
-  )
-  if (shape === "composite") {
-    if (isInner && !isEmpty) return control
+  if (isInner || !isComposite)
     return (
-      <fieldset>
-        <legend>{title}</legend>
-        {below}
-        {isEmpty ? (
-          <SmallButton description={`Add ${label}`} onPress={() => onChange(initialDraft(field))}>
-            Add
-          </SmallButton>
-        ) : (
-          <>
-            {control}
-            {(!required || field.nullable) && (
-              <SmallButton description={`Leave out ${label}`} onPress={() => onChange(absent)}>
-                Leave out
-              </SmallButton>
-            )}
-          </>
+      <div class={isComposite ? "nested" : "form-field"} onFocusIn={onFocus && (() => onFocus(label))}>
+        {!isInner && (
+          <label id={`${id}-label`} for={id}>
+            {title}
+          </label>
         )}
-      </fieldset>
+        {control}
+        {below}
+      </div>
     )
-  }
   return (
-    <div class="form-field" {...(onFocus !== undefined && { onFocusIn: () => onFocus(label) })}>
-      {shape === "checkbox" && control}
-      {shape === "options" ? (
-        <span id={`${id}-label`} class="label">
-          {title}
-        </span>
-      ) : (
-        <label for={id}>{title}</label>
-      )}
-      {shape !== "checkbox" && control}
+    <fieldset>
+      <legend>{title}</legend>
       {below}
-    </div>
-  )
-}
-
-/** Lets a form be sent when it has no problems. Otherwise it shows them at its fields, and focuses the first one. */
-export const useFormCheck = (problems: ReadonlyArray<DraftProblem>) => {
-  const form = useRef<HTMLFormElement>(null)
-  const [attempts, setAttempts] = useState(0)
-  useLayoutEffect(() => {
-    const invalid = ":is(input, select, textarea)[aria-invalid=true], [role=radiogroup][aria-invalid=true] input"
-    if (attempts > 0) form.current?.querySelector<HTMLElement>(invalid)?.focus()
-  }, [attempts])
-  return {
-    form,
-    shown: new Map(attempts === 0 ? [] : problems.map(({ message, path }) => [path, message])),
-    /** True when the form may be sent. */
-    check: (): boolean => {
-      // A date that is entered in part has no text.
-      const isPartial = (control: Element) => control instanceof HTMLInputElement && control.validity.badInput
-      const partial = [...(form.current?.elements ?? [])].find(isPartial)
-      if (partial instanceof HTMLInputElement) return partial.reportValidity()
-      setAttempts(problems.length === 0 ? 0 : attempts + 1)
-      return problems.length === 0
-    }
-  }
-}
-
-interface SchemaFormProps extends Omit<GroupFieldsProps, "field"> {
-  /** The form of a schema. */
-  readonly field: FormField
-  /** Stands instead of a form without members. */
-  readonly empty: string
-  /** Stands instead of a form that is no group of fields. */
-  readonly missing: string
-}
-
-/** The form of a schema, or the reason why it is missing. */
-export const SchemaForm = ({ empty, field, missing, ...rest }: SchemaFormProps) => {
-  if (field._tag !== "Group") return <p class="note">{missing}</p>
-  return (
-    <>
-      {field.members.length === 0 && <p class="note">{empty}</p>}
-      <GroupFields {...rest} field={field} />
-    </>
+      {isEmpty ? (
+        <SmallButton description={`Add ${label}`} onPress={() => onChange(initialValue(field))}>
+          Add
+        </SmallButton>
+      ) : (
+        <div class="nested">{control}</div>
+      )}
+      {!isEmpty && (!required || field.nullable) && (
+        <SmallButton description={`Leave out ${label}`} onPress={() => onChange(emptyValue(field, required))}>
+          Leave out
+        </SmallButton>
+      )}
+    </fieldset>
   )
 }

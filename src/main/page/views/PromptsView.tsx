@@ -1,4 +1,7 @@
-import { useEffect, useMemo, useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
+import { asObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import type { PageCommandOf, PageReplies } from "../../../domain/page/PageCommand.ts"
+import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import {
   completionsIn,
   messagesIn,
@@ -7,21 +10,18 @@ import {
   type ServerPrompt
 } from "../../../domain/page/prompts.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
-import { replaceParameters } from "../connection/store.ts"
-import { useAction, useComputerReplies, pageErrorOf, sendCommand } from "../connection/api.ts"
-import { Empty, ErrorText, exampleCommand } from "../parts/missing.tsx"
-import { ListWithDetails, OfferRow } from "../parts/VirtualList.tsx"
-import { ToolNotes } from "./tools/ToolsView.tsx"
-import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
-import { initialDraft, valueOfDraft } from "../../../domain/page/form/formDraft.ts"
+import { initialValue } from "../../../domain/schemas/formValue.ts"
 import { formOfSchema } from "../../../domain/schemas/schemaForm.ts"
-import type { PageCommandOf, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
-import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
-import { ContentBlockView } from "../parts/Markdown.tsx"
+import { sendCommand, useAction, useComputerReplies, useReplies } from "../connection/api.ts"
+import { replaceParameters } from "../connection/store.ts"
 import { CopyButton } from "../parts/controls.tsx"
-import { SchemaForm, useFormCheck } from "../parts/FormFields.tsx"
+import { ContentBlockView } from "../parts/Markdown.tsx"
+import { Empty, ErrorText, exampleCommand } from "../parts/missing.tsx"
+import { SchemaForm } from "../parts/SchemaForm.tsx"
 import { Facts } from "../parts/Table.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
+import { ListWithDetails, OfferRow } from "../parts/VirtualList.tsx"
+import { ToolNotes } from "./tools/ToolsView.tsx"
 
 /** A prompt with its Computer. */
 interface ComputerPrompt {
@@ -35,9 +35,6 @@ interface PromptFormProps {
   readonly address: OfficeAddress
   readonly chosen: ComputerPrompt
 }
-
-/** Time without another change before values are suggested, in milliseconds. */
-const completionDelay = 250
 
 /** Messages that are shown. */
 const maxMessages = 100
@@ -54,39 +51,6 @@ const requestOf = (
   method,
   params
 })
-
-/** The values that the MCP server suggests for the argument that has the focus. */
-const useCompletions = (props: PromptFormProps, args: JsonObject, name: string | undefined) => {
-  const [suggestions, setSuggestions] = useState<ReadonlyMap<string, ReadonlyArray<string>>>(new Map())
-  const [error, setError] = useState<PageError>()
-  const { hasCompletions, name: prompt } = props.chosen.prompt
-  useEffect(() => {
-    if (!hasCompletions || name === undefined) return undefined
-    const abort = new AbortController()
-    const { [name]: value, ...others } = args
-    const timer = setTimeout(() => {
-      const params = {
-        ref: { type: "ref/prompt", name: prompt },
-        argument: { name, value: stringOrEmpty(value) },
-        context: { arguments: others }
-      }
-      sendCommand(requestOf(props, "completion/complete", params), abort.signal).then(
-        ({ result }) => {
-          setError(undefined)
-          setSuggestions((before) => new Map(before).set(name, completionsIn(result)))
-        },
-        (failure: unknown) => {
-          if (!abort.signal.aborted) setError(pageErrorOf(failure))
-        }
-      )
-    }, completionDelay)
-    return () => {
-      clearTimeout(timer)
-      abort.abort()
-    }
-  }, [name, JSON.stringify(args)])
-  return { suggestions, error }
-}
 
 const Messages = ({ messages }: { readonly messages: ReadonlyArray<PromptMessage> }) => (
   <section aria-label="Messages">
@@ -110,23 +74,22 @@ const Messages = ({ messages }: { readonly messages: ReadonlyArray<PromptMessage
 const PromptForm = (props: PromptFormProps) => {
   const { computer, prompt } = props.chosen
   const form = useMemo(() => formOfSchema(prompt.argumentsSchema), [JSON.stringify(prompt.argumentsSchema)])
-  const [draft, setDraft] = useState(() => initialDraft(form))
-  const [focused, setFocused] = useState<string>()
+  const [value, setValue] = useState(() => initialValue(form))
+  const [focused, setFocused] = useState("")
   const fetched = useAction<PageReplies["SendMcpRequest"]>()
-
-  const { problems, value } = valueOfDraft(form, draft)
-  const args = isJsonObject(value) ? value : {}
-  const { error, suggestions } = useCompletions(props, args, focused)
-
-  const { check, form: box, shown } = useFormCheck(problems)
-  const get = (event: Event): void => {
-    event.preventDefault()
-    if (!check()) return
-    const request = requestOf(props, "prompts/get", { name: prompt.name, arguments: args })
-    fetched.run((signal) => sendCommand(request, signal))
-  }
+  // The MCP server suggests values for the argument that has the focus.
+  const { [focused]: entered, ...others } = asObject(value)
+  const completion = requestOf(props, "completion/complete", {
+    ref: { type: "ref/prompt", name: prompt.name },
+    argument: { name: focused, value: stringOrEmpty(entered) },
+    context: { arguments: others }
+  })
+  const wanted = { key: focused, version: JSON.stringify(value), command: completion }
+  const replies = useReplies(prompt.hasCompletions && focused !== "" ? [wanted] : [])
+  const { error, reply } = replies.get(focused) ?? {}
+  const suggestions = reply && new Map([[focused, completionsIn(reply.result)]])
   return (
-    <form ref={box} autocomplete="off" noValidate onSubmit={get}>
+    <>
       <h2>
         <Name of={prompt.title === "" ? prompt.name : prompt.title} />
       </h2>
@@ -140,24 +103,29 @@ const PromptForm = (props: PromptFormProps) => {
       {prompt.description !== "" && <LongText text={prompt.description} />}
       <SchemaForm
         field={form}
-        draft={draft}
-        onChange={setDraft}
-        problems={shown}
+        label="Arguments"
+        value={value}
+        onChange={setValue}
         suggestions={suggestions}
         onFocus={setFocused}
         empty="The prompt has no arguments."
-        missing="The prompt has too many arguments for a form."
-      />
-      {error !== undefined && <ErrorText error={error} isAlert />}
-      <p>
-        <button type="submit" class="primary" disabled={fetched.isRunning}>
-          Get the messages
-        </button>
-      </p>
+        onSend={(args) =>
+          fetched.run((signal) =>
+            sendCommand(requestOf(props, "prompts/get", { name: prompt.name, arguments: args }), signal)
+          )
+        }
+      >
+        {error !== undefined && <ErrorText error={error} isAlert />}
+        <p>
+          <button type="submit" class="primary" disabled={fetched.isRunning}>
+            Get the messages
+          </button>
+        </p>
+      </SchemaForm>
       <div role="status">{fetched.isRunning && "loading"}</div>
       {fetched.error !== undefined && <ErrorText error={fetched.error} isAlert />}
       {fetched.reply !== undefined && <Messages messages={messagesIn(fetched.reply.result)} />}
-    </form>
+    </>
   )
 }
 

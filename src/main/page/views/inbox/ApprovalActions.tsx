@@ -1,4 +1,4 @@
-import type { TargetedMouseEvent, TargetedSubmitEvent } from "preact"
+import type { TargetedMouseEvent } from "preact"
 import { useId, useMemo, useState } from "preact/hooks"
 import type { PageCommandOf, PageError } from "../../../../domain/page/PageCommand.ts"
 import { serverNow } from "../../connection/store.ts"
@@ -6,12 +6,11 @@ import { Select } from "../../parts/controls.tsx"
 import { truncate, visibleLine } from "../../parts/visibleText.ts"
 import type { ApprovalView } from "../../../../domain/approvals/ApprovalView.ts"
 import { parseAnswerErrors } from "../../../../domain/approvals/Approval.ts"
-import { isJsonObject } from "../../../../domain/json.ts"
-import { type Draft, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
+import { initialValue } from "../../../../domain/schemas/formValue.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
-import { GroupFields, useFormCheck } from "../../parts/FormFields.tsx"
 import { ErrorText } from "../../parts/missing.tsx"
-import { LongText, Name } from "../../parts/Text.tsx"
+import { SchemaForm } from "../../parts/SchemaForm.tsx"
+import { LongText } from "../../parts/Text.tsx"
 
 /** The answer of a command. */
 export type Answer = Pick<PageCommandOf<"DecideApproval">, "action" | "scope" | "until" | "reason" | "content">
@@ -37,14 +36,16 @@ interface AnswerButtonProps {
   /** False while the button may have moved under the pointer. The keyboard chooses by the focus, which moves along. */
   readonly isSteady: boolean
   readonly type?: "submit"
-  readonly onPress: () => void
+  /** Missing for a button that sends its form. */
+  readonly onPress?: () => void
 }
 
 const AnswerButton = ({ accessKey = "", isBlocked, isSteady, kind, label, onPress, tool, type }: AnswerButtonProps) => {
   const press = (event: TargetedMouseEvent<HTMLButtonElement>) => {
-    event.preventDefault()
     const isPointer = event.detail > 0
-    if (!isBlocked && (isSteady || !isPointer)) onPress()
+    const isAccepted = !isBlocked && (isSteady || !isPointer)
+    if (!isAccepted || onPress !== undefined) event.preventDefault()
+    if (isAccepted) onPress?.()
   }
   return (
     <button
@@ -123,8 +124,8 @@ type Input = NonNullable<ApprovalView["input"]>
 interface QuestionFormProps extends ApprovalActionsProps {
   readonly input: Input
   /** What the user has entered; `undefined` before. */
-  readonly draft: Draft | undefined
-  readonly onDraft: (draft: Draft) => void
+  readonly value: unknown
+  readonly onChange: (value: unknown) => void
 }
 
 /** The page of a question. Its host is shown as the browser reads it: foreign letters are escaped. */
@@ -147,54 +148,31 @@ const PageLink = ({ url }: { readonly url: string }) => {
 }
 
 /** The question of an MCP server with its form, or its page, and the answers. */
-export const QuestionForm = ({ draft, error, input, onDraft, ...answering }: QuestionFormProps) => {
+export const QuestionForm = ({ error, input, onChange, value, ...answering }: QuestionFormProps) => {
   const { isSending, isSteady, onAnswer, tool } = answering
-  const form = useMemo(() => (input.mode === "form" && input.schema ? formOfSchema(input.schema) : undefined), [input])
-  const group = form?._tag === "Group" ? form : undefined
-  const current = draft ?? (group && initialDraft(group))
-  const outcome = group && current && valueOfDraft(group, current)
-  const { check, form: box, shown } = useFormCheck(outcome?.problems ?? [])
-  const problems = new Map(error && parseAnswerErrors(error.message))
-  for (const [path, message] of shown) problems.set(path, message)
-  const send = () => {
-    if (input.mode === "url") return onAnswer({ action: "allow" })
-    if (check() && isJsonObject(outcome?.value)) onAnswer({ action: "allow", content: outcome.value })
-  }
+  const isPage = input.mode === "url"
+  const form = useMemo(() => formOfSchema(isPage ? { type: "object" } : (input.schema ?? {})), [input])
   const common = { tool, isSteady, isBlocked: isSending }
-  const canAnswer = input.mode === "url" || group !== undefined
   return (
-    <form
-      ref={box}
-      class="answers question"
-      autocomplete="off"
-      noValidate
-      onSubmit={(event: TargetedSubmitEvent<HTMLFormElement>) => event.preventDefault()}
-    >
+    <section class="answers question">
       <h3>Question of the MCP server</h3>
       <LongText text={input.message} />
-      {input.mode === "url" && <PageLink url={input.url} />}
-      {group !== undefined && current !== undefined && (
-        <GroupFields field={group} draft={current} onChange={onDraft} problems={problems} />
-      )}
-      {!canAnswer && <p class="error">This page cannot show the form of the question.</p>}
-      {problems.size > 0 && (
-        <p class="error" role="alert">
-          <Name of={problems.get("") ?? "The answer does not fit the form."} length={1_000} />
-        </p>
-      )}
-      <div class="row field">
-        {canAnswer && (
-          <AnswerButton
-            {...common}
-            kind="primary"
-            label={input.mode === "url" ? "I opened the page" : "Send"}
-            type="submit"
-            onPress={send}
-          />
-        )}
-        <AnswerButton {...common} kind="danger" label="Decline" onPress={() => onAnswer({ action: "deny" })} />
-        <AnswerButton {...common} label="Close" onPress={() => onAnswer({ action: "cancel" })} />
-      </div>
-    </form>
+      {isPage && <PageLink url={input.url} />}
+      <SchemaForm
+        field={form}
+        label="Answer"
+        value={value ?? initialValue(form)}
+        onChange={onChange}
+        empty={isPage ? "Say so when you have opened the page." : "The answer has no fields."}
+        found={error && parseAnswerErrors(error.message)}
+        onSend={(content) => onAnswer({ action: "allow", ...(!isPage && { content }) })}
+      >
+        <div class="row field">
+          <AnswerButton {...common} kind="primary" label={isPage ? "I opened the page" : "Send"} type="submit" />
+          <AnswerButton {...common} kind="danger" label="Decline" onPress={() => onAnswer({ action: "deny" })} />
+          <AnswerButton {...common} label="Close" onPress={() => onAnswer({ action: "cancel" })} />
+        </div>
+      </SchemaForm>
+    </section>
   )
 }

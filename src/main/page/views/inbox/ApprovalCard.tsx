@@ -10,7 +10,6 @@ import { ErrorText } from "../../parts/missing.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { LongText, Name, formatClock, formatDateTime } from "../../parts/Text.tsx"
 import { type Answer, ApprovalActions, type ApprovalActionsProps, QuestionForm } from "./ApprovalActions.tsx"
-import type { Draft } from "../../../../domain/page/form/formDraft.ts"
 import type { ApprovalView } from "../../../../domain/approvals/ApprovalView.ts"
 import { describeFailure, describeStatus, phaseOf } from "../../../../domain/page/calls/callPhase.ts"
 import type { PageCall } from "../../../../domain/page/PageEvent.ts"
@@ -112,7 +111,7 @@ const AnswerableApproval = ({ entry, error: answerError, ...answering }: Answera
   const actions = { ...answering, tool: approval.tool }
   const [attempt, setAttempt] = useState(0)
   // Here, so that what the user has entered outlives a failed request for the details.
-  const [draft, setDraft] = useState<Draft>()
+  const [value, setValue] = useState<unknown>()
   const { computer, line, office } = call
   const command = { _tag: "GetApproval", line, office, computer, id: approval.id } as const
   const wanted = { version: `${pageState.value.stream ?? ""} ${attempt}`, command }
@@ -132,7 +131,7 @@ const AnswerableApproval = ({ entry, error: answerError, ...answering }: Answera
         </>
       )}
       {reply?.input !== undefined && (
-        <QuestionForm {...actions} input={reply.input} draft={draft} onDraft={setDraft} error={answerError} />
+        <QuestionForm {...actions} input={reply.input} value={value} onChange={setValue} error={answerError} />
       )}
       {reply !== undefined && <ApprovalDetails view={reply} />}
       {reply !== undefined && reply.input === undefined && <ApprovalActions {...actions} error={answerError} />}
