@@ -137,6 +137,28 @@ describePages("office page", () => {
         await page.getByText("answered by operator:ops").waitFor()
       })
 
+      it("sends the defaults that its form shows", async () => {
+        const properties = {
+          name: { type: "string", default: "Ada" },
+          age: { type: "integer", default: 42 },
+          isMember: { type: "boolean", default: true },
+          hero: { type: "string", enum: ["h1", "h2"], default: "h2" },
+          tags: { type: "array", items: { type: "string", enum: ["red", "blue"] }, default: ["blue"] },
+          email: { type: "string", format: "email" }
+        }
+        const input = { mode: "form", message: "Who books?", schema: { type: "object", properties } } as const
+        const { page, server } = await open(inbox, requests(makeApproval({ input })))
+        await page.getByRole("button", { name: "Send: write_file" }).press("Enter")
+        await waitUntil(() => answers(server).length > 0)
+        assert.deepStrictEqual<unknown>(answers(server), [
+          {
+            ...target,
+            action: "allow",
+            content: { name: "Ada", age: 42, isMember: true, hero: "h2", tags: ["blue"] }
+          }
+        ])
+      })
+
       it("shows at its fields what is wrong, and keeps what was entered", async () => {
         const { page } = await open(inbox, (server) => {
           requests()(server)

@@ -55,6 +55,13 @@ describePages("office page", () => {
       for (const name of names) await page.getByRole("option", { name }).waitFor()
     })
 
+    it("finds those of an MCP server while the search is typed", async () => {
+      const { page } = await open(prompts, withPrompts())
+      await page.getByLabel("Search prompts").fill("reports")
+      await page.getByText("1 of 3 prompts").waitFor()
+      await page.getByRole("option", { name: /^weekly/ }).waitFor()
+    })
+
     it("gets the messages of one with its arguments, without those left out", async () => {
       const { page, server } = await open(
         greet,

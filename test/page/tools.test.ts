@@ -55,6 +55,20 @@ describePages("office page", () => {
       assert.match(page.url(), /tools\?tool=echo&computer=desk$/)
     })
 
+    it("marks a tool that has an app", async () => {
+      const { page } = await open(tools, (server) => {
+        const withApp = makeTool({ name: "chart", meta: { ui: { resourceUri: "ui://charts/chart" } } })
+        server.replies.GetTools = () => ({ tools: [makeTool(), withApp], startingServers: [] })
+      })
+      await page.getByRole("option", { name: /^chart .*\. app desk$/ }).waitFor()
+      await page.getByRole("option", { name: /^echo .*\. desk$/ }).waitFor()
+    })
+
+    it("says that a tool in the address is unknown, once all tools are there", async () => {
+      const { page } = await open(`${tools}?tool=gone&computer=desk`, withTools)
+      await page.getByText("This office has no tool gone at this Computer.").waitFor()
+    })
+
     it("selects tools by the arrow keys", async () => {
       const { page } = await open(tools, withTools)
       await page.getByRole("option", { name: /^echo/ }).waitFor()

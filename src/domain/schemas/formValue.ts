@@ -2,7 +2,7 @@ import { errorMessage } from "../errorMessage.ts"
 import { isJsonObject, parseJson, parseJsonOrThrow } from "../json.ts"
 import { escapeLinesForTerminal } from "../text/escapeForTerminal.ts"
 import { formatNumberOf } from "../text/format.ts"
-import type { FieldOf, FormField, FormMember } from "./schemaForm.ts"
+import type { Bounds, FieldOf, FormField, FormMember } from "./schemaForm.ts"
 import { textFormatProblem } from "./textFormats.ts"
 
 /** What must be changed before a value is sent; `path` as in `filter.items[0]`, empty for the whole. */
@@ -119,40 +119,35 @@ export const parseEntry = (field: FormField, required: boolean, text: string): u
   return isValue ? value : new Unfinished(text)
 }
 
-const rangeProblem = (value: number, min = -Infinity, max = Infinity, noun?: string): string | undefined => {
-  const format = (bound: number) => (noun === undefined ? bound : formatNumberOf(bound, noun))
-  if (value < min) return `At least ${format(min)}`
-  return value > max ? `At most ${format(max)}` : undefined
-}
-
 /** A required text is not empty, unless its schema says so by `minLength: 0` or by its default. */
-const textProblem = (field: FieldOf<"Text">, text: string, isRequired: boolean): string | undefined => {
-  const { format, initial, maxLength, minLength, nullable } = field
-  const mayBeEmpty = !isRequired || nullable || minLength === 0 || initial === ""
-  if (text === "" && !mayBeEmpty) return "Required"
-  return rangeProblem([...text].length, minLength, maxLength, "character") ?? textFormatProblem(format, text)
+const mayBeEmpty = ({ initial, min, nullable }: FieldOf<"Text">, isRequired: boolean): boolean =>
+  !isRequired || nullable === true || min === 0 || initial === ""
+
+const sizeProblem = (size: number, { min = -Infinity, max = Infinity }: Bounds, noun?: string): string | undefined => {
+  const format = (bound: number) => (noun === undefined ? bound : formatNumberOf(bound, noun))
+  if (size < min) return `At least ${format(min)}`
+  return size > max ? `At most ${format(max)}` : undefined
 }
 
-const numberProblem = ({ integer, max, min }: FieldOf<"Number">, value: number): string | undefined => {
-  if (integer && !Number.isInteger(value)) return "Enter a whole number such as 3"
-  return rangeProblem(value, min, max)
-}
+const wholeNumber = "Enter a whole number such as 3"
 
 /** What is wrong with a field without a value. */
 const unfinishedProblem = (field: FormField, text: string): string | undefined => {
   if (text === "") return field._tag === "Choice" ? "Choose one" : "Required"
   if (field._tag !== "Number") return findJsonError(text)
-  return `Enter a ${field.integer ? "whole number such as 3" : "number such as 1.5"}`
+  return field.integer ? wholeNumber : "Enter a number such as 1.5"
 }
 
 const ownProblem = (field: FormField, value: unknown, isRequired: boolean): string | undefined => {
   if (value === undefined) return isRequired ? unfinishedProblem(field, "") : undefined
   if (value instanceof Unfinished) return unfinishedProblem(field, value.text)
-  if (field._tag === "Text" && typeof value === "string") return textProblem(field, value, isRequired)
-  if (field._tag === "Number" && typeof value === "number") return numberProblem(field, value)
   if (field._tag === "Json" && field.isObject && !isJsonObject(value)) return "Enter a JSON object such as {}"
-  if (field._tag === "List" && Array.isArray(value)) return rangeProblem(value.length, field.min, field.max, "value")
-  return undefined
+  if (field._tag === "List" && Array.isArray(value)) return sizeProblem(value.length, field, "value")
+  if (field._tag === "Number" && typeof value === "number")
+    return field.integer && !Number.isInteger(value) ? wholeNumber : sizeProblem(value, field)
+  if (field._tag !== "Text" || typeof value !== "string") return undefined
+  if (value === "" && !mayBeEmpty(field, isRequired)) return "Required"
+  return sizeProblem([...value].length, field, "character") ?? textFormatProblem(field.format, value)
 }
 
 /** What must be changed in a value. What does not fit its field is checked where it is sent. */

@@ -1,6 +1,6 @@
 import { asObject, isJsonObject, type JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
-import { asArray, isNullSchema, isSecretField, resolveRef } from "./jsonSchema.ts"
+import { asArray, collectSubschemas, isNullSchema, isSecretField, resolveRef } from "./jsonSchema.ts"
 
 /** Deeper fields are entered as JSON. */
 export const maxFormDepth = 6
@@ -14,9 +14,6 @@ const maxChoices = 500
 
 /** A schema can refer to itself: further fields of the form are entered as JSON. */
 const maxFields = 500
-
-/** References that are followed in a row. */
-const maxReferences = 16
 
 interface FieldCommon {
   readonly title?: string
@@ -44,21 +41,22 @@ const choiceOf = (value: unknown, title?: unknown): FormChoice => ({
   label: textOr(title) ?? (typeof value === "string" ? value : JSON.stringify(value))
 })
 
-/** How a field is entered. `Json` is the text area for everything that has no better field. */
+/** Of a number, of the characters of a text, or of the items of a list. */
+export interface Bounds {
+  readonly min?: number
+  readonly max?: number
+}
+
+const boundsOf = (min: unknown, max: unknown): Bounds => definedOnly({ min: numberOr(min), max: numberOr(max) })
+
+/** How a field is entered. A secret text is hidden meanwhile. `Json` is the text area for everything that has no better field. */
 type FieldKind =
-  | {
-      readonly _tag: "Text"
-      readonly format?: string
-      /** Hidden while it is entered. */
-      readonly isSecret?: true
-      readonly minLength?: number
-      readonly maxLength?: number
-    }
-  | { readonly _tag: "Number"; readonly integer: boolean; readonly min?: number; readonly max?: number }
+  | ({ readonly _tag: "Text"; readonly format?: string; readonly isSecret?: true } & Bounds)
+  | ({ readonly _tag: "Number"; readonly integer: boolean } & Bounds)
   | { readonly _tag: "Flag" }
   | { readonly _tag: "Choice"; readonly choices: ReadonlyArray<FormChoice> }
   | { readonly _tag: "Group"; readonly members: ReadonlyArray<FormMember> }
-  | { readonly _tag: "List"; readonly item: FormField; readonly min?: number; readonly max?: number }
+  | ({ readonly _tag: "List"; readonly item: FormField } & Bounds)
   | { readonly _tag: "Variants"; readonly variants: ReadonlyArray<FormField> }
   | { readonly _tag: "Json"; readonly isObject?: true }
 
@@ -83,27 +81,18 @@ const commonOf = (schema: JsonObject): FieldCommon => ({
   ...(Object.hasOwn(schema, "default") && { initial: schema["default"] })
 })
 
-/** Follows references and a single `allOf`; members beside them have precedence. `undefined` for a foreign reference. */
+/** A schema with what its references and a single `allOf` say, over which its own members have precedence. */
 const dereference = (root: JsonObject, given: unknown): JsonObject | undefined => {
-  let schema = given
-  for (let count = 0; count < maxReferences; count++) {
-    if (!isJsonObject(schema)) return undefined
-    const { $ref, allOf, ...rest } = schema
-    if (typeof $ref === "string") {
-      const target = resolveRef(root, $ref)
-      if (!isJsonObject(target)) return undefined
-      schema = { ...target, ...rest }
-    } else if (Array.isArray(allOf) && allOf.length === 1 && isJsonObject(allOf[0])) schema = { ...allOf[0], ...rest }
-    else return schema
-  }
-  return undefined
+  const parts = collectSubschemas(root, given, "none")
+  const isForeign = ({ $ref }: JsonObject) => typeof $ref === "string" && !isJsonObject(resolveRef(root, $ref))
+  const hasSeveral = ({ allOf }: JsonObject) => asArray(allOf).length > 1
+  if (parts.length === 0 || parts.some((part) => isForeign(part) || hasSeveral(part))) return undefined
+  return parts.reduceRight<JsonObject>((merged, part) => ({ ...merged, ...part }), {})
 }
 
 /** Keywords that a field cannot show: a form for the rest would hide them. */
 const hasHiddenRules = (schema: JsonObject): boolean =>
-  ["allOf", "if", "not", "dependentSchemas", "patternProperties", "prefixItems"].some((name) =>
-    Object.hasOwn(schema, name)
-  )
+  ["if", "not", "dependentSchemas", "patternProperties", "prefixItems"].some((name) => Object.hasOwn(schema, name))
 
 const groupOf = (form: Form, schema: JsonObject, depth: number): FieldKind => {
   const { additionalProperties, properties, required } = schema
@@ -142,17 +131,15 @@ const variantsOf = (form: Form, rest: JsonObject, given: ReadonlyArray<unknown>,
 }
 
 const typedKindOf = (form: Form, schema: JsonObject, type: unknown, depth: number): FieldKind => {
+  const { format, items, maxItems, maxLength, maximum, minItems, minLength, minimum } = schema
   switch (type) {
     case "string": {
-      const lengths = { minLength: numberOr(schema["minLength"]), maxLength: numberOr(schema["maxLength"]) }
-      const isSecret = isSecretField(schema) || undefined
-      return { _tag: "Text", ...definedOnly({ format: textOr(schema["format"]), isSecret, ...lengths }) }
+      const kind = definedOnly({ format: textOr(format), isSecret: isSecretField(schema) || undefined })
+      return { _tag: "Text", ...kind, ...boundsOf(minLength, maxLength) }
     }
     case "number":
-    case "integer": {
-      const bounds = definedOnly({ min: numberOr(schema["minimum"]), max: numberOr(schema["maximum"]) })
-      return { _tag: "Number", integer: type === "integer", ...bounds }
-    }
+    case "integer":
+      return { _tag: "Number", integer: type === "integer", ...boundsOf(minimum, maximum) }
     case "boolean":
       return { _tag: "Flag" }
     case "null":
@@ -160,10 +147,8 @@ const typedKindOf = (form: Form, schema: JsonObject, type: unknown, depth: numbe
     case "object":
       return groupOf(form, schema, depth)
     case "array":
-      if (isJsonObject(schema["items"])) {
-        const lengths = definedOnly({ min: numberOr(schema["minItems"]), max: numberOr(schema["maxItems"]) })
-        return { _tag: "List", item: fieldOf(form, schema["items"], depth + 1), ...lengths }
-      }
+      if (isJsonObject(items))
+        return { _tag: "List", item: fieldOf(form, items, depth + 1), ...boundsOf(minItems, maxItems) }
   }
   return json
 }

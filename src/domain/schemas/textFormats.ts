@@ -23,30 +23,12 @@ export const questionFormats: { readonly [format: string]: TextFormat } = {
   }
 }
 
-const dateTime = /^(?:(\d{4}-\d\d-\d\d)[Tt ])?(\d\d:\d\d)(?::00|(:\d\d(?:\.\d{1,3})?))?([Zz]|[+-]\d\d:\d\d)?$/
-
-/**
- * Splits a time, or a date with a time, into what an input of a browser shows, and its offset: `Z`, `+01:00`, or none.
- * `undefined` for a text that such an input does not show as it is.
- */
-export const splitDateTime = (
-  text: string,
-  hasDate: boolean
-): { readonly local: string; readonly offset: string } | undefined => {
-  if (text === "") return { local: "", offset: "" }
-  const [, date, time = "", seconds = "", offset = ""] = dateTime.exec(text) ?? []
-  const day = date ?? "2000-01-01"
-  const isValid = isDay(day) && isTime(`${day}T${time}${seconds}`) && (date !== undefined) === hasDate
-  return isValid ? { local: `${date === undefined ? "" : `${date}T`}${time}${seconds}`, offset } : undefined
-}
-
-/** Joins what an input of a browser gives with its offset (RFC 3339). */
-export const joinDateTime = (local: string, offset: string): string =>
-  local === "" ? "" : `${local}${/\d\d:\d\d:/.test(local) ? "" : ":00"}${offset}`
-
 const textFormats: { readonly [format: string]: TextFormat } = {
   ...questionFormats,
-  time: { matches: (text) => splitDateTime(text, false) !== undefined, wanted: "a time such as 14:30:00Z" }
+  time: {
+    matches: (text) => /^\d\d:\d\d/.test(text) && isTime(`2000-01-01T${text}`),
+    wanted: "a time such as 14:30:00Z"
+  }
 }
 
 /** The reason why a text does not have its format, for the person that enters it. */

@@ -46,11 +46,7 @@ describe("formOfSchema", () => {
         ]
       }
     ],
-    [
-      "a text of bounded length",
-      { type: "string", minLength: 1, maxLength: 9 },
-      { _tag: "Text", minLength: 1, maxLength: 9 }
-    ],
+    ["a text of bounded length", { type: "string", minLength: 1, maxLength: 9 }, { _tag: "Text", min: 1, max: 9 }],
     [
       "an array of bounded length",
       { type: "array", items: { enum: ["a", "b"] }, minItems: 1, maxItems: 2 },

@@ -13,7 +13,6 @@ import {
   pathOfMember
 } from "../../../domain/schemas/formValue.ts"
 import type { FieldOf, FormField } from "../../../domain/schemas/schemaForm.ts"
-import { joinDateTime, splitDateTime, textFormatProblem } from "../../../domain/schemas/textFormats.ts"
 import { Select, SmallButton } from "./controls.tsx"
 import { LongText, Name } from "./Text.tsx"
 import { truncate, visibleLine } from "./visibleText.ts"
@@ -77,40 +76,49 @@ const localOffset = (local: string): string => {
 
 type InputType = "date" | "datetime-local" | "email" | "time" | "url"
 
-/** Inputs of browsers by formats. Those of dates and times show no text of another format. */
+/** Inputs of browsers by formats. */
 const inputTypes: ReadonlyMap<string, InputType> = new Map(
   Object.entries({ date: "date", "date-time": "datetime-local", email: "email", time: "time", uri: "url", url: "url" })
 )
 
+/** What an input of the browser shows of a text: those of dates and times show no text of another format. */
+const shownBy = (type: string, text: string): string => {
+  const input = document.createElement("input")
+  input.type = type
+  input.value = text
+  return input.value
+}
+
 /** A text in its input. The time zone of a time is that of the browser, unless the value has another one. */
 const TextField = (props: ControlProps<FieldOf<"Text">>) => {
   const { field, id, onChange, required, suggestions, value } = props
-  const { format = "", isSecret } = field
   const text = stringOrEmpty(value)
-  const type = inputTypes.get(format) ?? "text"
+  const type = inputTypes.get(field.format ?? "") ?? "text"
   const isTime = type === "datetime-local" || type === "time"
-  const time = isTime ? splitDateTime(text, type !== "time") : undefined
-  const { local = text, offset = "" } = time ?? {}
-  const isLocal = local === "" || offset === localOffset(local)
-  const attributes = textAttributes(props, local, (entered) => {
-    const changed = time === undefined ? entered : joinDateTime(entered, isLocal ? localOffset(entered) : offset)
+  const [, time = "", offset = ""] = /^(.*?)(z|[+-]\d\d:\d\d)?$/is.exec(text) ?? []
+  const local = shownBy(type, isTime ? time : text)
+  const isForeign = local === "" && text !== ""
+  const isLocal = text === "" || offset === localOffset(time)
+  const attributes = textAttributes(props, isForeign || !isTime ? text : local, (entered) => {
+    const seconds = /:\d\d:/.test(entered) ? "" : ":00"
+    const zone = isLocal ? localOffset(entered) : offset
+    const changed = entered === "" || isForeign || !isTime ? entered : `${entered}${seconds}${zone}`
     onChange(changed === "" ? emptyValue(field, required) : changed)
   })
-  if (isSecret) return <input {...attributes} type="password" />
+  if (field.isSecret) return <input {...attributes} type="password" />
   if (text.includes("\n") || text.length > 80) return <textarea {...attributes} rows={6} />
-  const isForeign = type === "date" ? textFormatProblem(format, text) !== undefined : isTime && time === undefined
   const list = suggestions && `${id}-values`
-  const zone = isLocal ? localOffset(local) : offset.replace(/z/i, "")
+  const zone = isLocal ? localOffset(time) : offset.replace(/z/i, "")
   return (
     <span class="row">
       <input
         {...attributes}
         {...(list !== undefined && { list })}
-        placeholder={type === "text" ? format : ""}
+        placeholder={type === "text" ? (field.format ?? "") : ""}
         type={isForeign ? "text" : type}
       />
-      {time !== undefined && (
-        <span class="note">{offset === "" && !isLocal ? "without a time zone" : `UTC${zone}`}</span>
+      {isTime && !isForeign && (
+        <span class="note">{isLocal || offset !== "" ? `UTC${zone}` : "without a time zone"}</span>
       )}
       {suggestions !== undefined && (
         <datalist id={list}>

@@ -1,6 +1,5 @@
 import type { ComponentChildren, TargetedEvent, TargetedKeyboardEvent } from "preact"
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks"
-import { Name } from "./Text.tsx"
 
 interface VirtualListProps<A> {
   readonly label: string
@@ -132,25 +131,3 @@ export const ListWithDetails = <A,>({ details, detailsLabel, hint, ...list }: Li
     </div>
   )
 }
-
-interface OfferRowProps {
-  readonly of: { readonly name: string; readonly description: string }
-  readonly computer: string
-  readonly children?: ComponentChildren
-}
-
-/** The row of a tool or a prompt. */
-export const OfferRow = ({ children, computer, of: { description, name } }: OfferRowProps) => (
-  <>
-    <span class="grow">
-      <Name of={name} />{" "}
-      <span class="note">
-        <Name of={description} length={120} />
-      </span>
-    </span>
-    {children}
-    <span class="tag">
-      <Name of={computer} length={40} />
-    </span>
-  </>
-)

@@ -1,6 +1,5 @@
-import { useMemo, useState } from "preact/hooks"
+import { useEffect, useMemo, useState } from "preact/hooks"
 import { asObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
-import type { PageCommandOf, PageReplies } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import {
   completionsIn,
@@ -12,45 +11,20 @@ import {
 import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { initialValue } from "../../../domain/schemas/formValue.ts"
 import { formOfSchema } from "../../../domain/schemas/schemaForm.ts"
-import { sendCommand, useAction, useComputerReplies, useReplies } from "../connection/api.ts"
-import { replaceParameters } from "../connection/store.ts"
+import { sendCommand, useAction, useComputerReplies } from "../connection/api.ts"
 import { CopyButton } from "../parts/controls.tsx"
 import { ContentBlockView } from "../parts/Markdown.tsx"
-import { Empty, ErrorText, exampleCommand } from "../parts/missing.tsx"
+import { ErrorText } from "../parts/missing.tsx"
 import { SchemaForm } from "../parts/SchemaForm.tsx"
 import { Facts } from "../parts/Table.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
-import { ListWithDetails, OfferRow } from "../parts/VirtualList.tsx"
-import { ToolNotes } from "./tools/ToolsView.tsx"
+import { OffersView } from "./OffersView.tsx"
 
-/** A prompt with its Computer. */
-interface ComputerPrompt {
-  /** Unique in the office. */
-  readonly key: string
-  readonly computer: string
-  readonly prompt: ServerPrompt
-}
-
-interface PromptFormProps {
-  readonly address: OfficeAddress
-  readonly chosen: ComputerPrompt
-}
+/** Time without another change before values are suggested, in milliseconds. */
+const completionDelay = 250
 
 /** Messages that are shown. */
 const maxMessages = 100
-
-const requestOf = (
-  { address, chosen: { computer, prompt } }: PromptFormProps,
-  method: PageCommandOf<"SendMcpRequest">["method"],
-  params: JsonObject
-): PageCommandOf<"SendMcpRequest"> => ({
-  _tag: "SendMcpRequest",
-  ...address,
-  computer,
-  server: prompt.server,
-  method,
-  params
-})
 
 const Messages = ({ messages }: { readonly messages: ReadonlyArray<PromptMessage> }) => (
   <section aria-label="Messages">
@@ -70,115 +44,98 @@ const Messages = ({ messages }: { readonly messages: ReadonlyArray<PromptMessage
   </section>
 )
 
+interface PromptFormProps {
+  readonly address: OfficeAddress
+  readonly computer: string
+  readonly prompt: ServerPrompt
+}
+
 /** One prompt: its arguments, with the values that its MCP server suggests, and its messages. */
-const PromptForm = (props: PromptFormProps) => {
-  const { computer, prompt } = props.chosen
-  const form = useMemo(() => formOfSchema(prompt.argumentsSchema), [JSON.stringify(prompt.argumentsSchema)])
+const PromptForm = ({ address, computer, prompt }: PromptFormProps) => {
+  const { argumentsSchema, description, hasCompletions, name, server, title } = prompt
+  const form = useMemo(() => formOfSchema(argumentsSchema), [JSON.stringify(argumentsSchema)])
   const [value, setValue] = useState(() => initialValue(form))
   const [focused, setFocused] = useState("")
-  const fetched = useAction<PageReplies["SendMcpRequest"]>()
-  // The MCP server suggests values for the argument that has the focus.
-  const { [focused]: entered, ...others } = asObject(value)
-  const completion = requestOf(props, "completion/complete", {
-    ref: { type: "ref/prompt", name: prompt.name },
-    argument: { name: focused, value: stringOrEmpty(entered) },
-    context: { arguments: others }
-  })
-  const wanted = { key: focused, version: JSON.stringify(value), command: completion }
-  const replies = useReplies(prompt.hasCompletions && focused !== "" ? [wanted] : [])
-  const { error, reply } = replies.get(focused) ?? {}
-  const suggestions = reply && new Map([[focused, completionsIn(reply.result)]])
+  const messages = useAction<ReadonlyArray<PromptMessage>>()
+  const completions = useAction<ReadonlyMap<string, ReadonlyArray<string>>>()
+  const request = { _tag: "SendMcpRequest", ...address, computer, server } as const
+  useEffect(() => {
+    if (!hasCompletions || focused === "") return undefined
+    const { [focused]: entered, ...others } = asObject(value)
+    const params = {
+      ref: { type: "ref/prompt", name },
+      argument: { name: focused, value: stringOrEmpty(entered) },
+      context: { arguments: others }
+    }
+    const complete = async (signal: AbortSignal) => {
+      const { result } = await sendCommand({ ...request, method: "completion/complete", params }, signal)
+      return new Map([[focused, completionsIn(result)]])
+    }
+    const timer = setTimeout(() => completions.run(complete), completionDelay)
+    return () => clearTimeout(timer)
+  }, [focused, JSON.stringify(value)])
+  const getMessages = (args: JsonObject) =>
+    messages.run(async (signal) => {
+      const { result } = await sendCommand(
+        { ...request, method: "prompts/get", params: { name, arguments: args } },
+        signal
+      )
+      return messagesIn(result)
+    })
   return (
     <>
       <h2>
-        <Name of={prompt.title === "" ? prompt.name : prompt.title} />
+        <Name of={title === "" ? name : title} />
       </h2>
       <Facts
         facts={[
           ["Computer", <Name of={computer} />],
-          ["MCP server", <Name of={prompt.server} />],
-          ["Name", <Name of={prompt.name} />]
+          ["MCP server", <Name of={server} />],
+          ["Name", <Name of={name} />]
         ]}
       />
-      {prompt.description !== "" && <LongText text={prompt.description} />}
+      {description !== "" && <LongText text={description} />}
       <SchemaForm
         field={form}
         label="Arguments"
         value={value}
         onChange={setValue}
-        suggestions={suggestions}
+        suggestions={completions.reply}
         onFocus={setFocused}
         empty="The prompt has no arguments."
-        onSend={(args) =>
-          fetched.run((signal) =>
-            sendCommand(requestOf(props, "prompts/get", { name: prompt.name, arguments: args }), signal)
-          )
-        }
+        onSend={getMessages}
       >
-        {error !== undefined && <ErrorText error={error} isAlert />}
+        {completions.error !== undefined && <ErrorText error={completions.error} isAlert />}
         <p>
-          <button type="submit" class="primary" disabled={fetched.isRunning}>
+          <button type="submit" class="primary" disabled={messages.isRunning}>
             Get the messages
           </button>
         </p>
       </SchemaForm>
-      <div role="status">{fetched.isRunning && "loading"}</div>
-      {fetched.error !== undefined && <ErrorText error={fetched.error} isAlert />}
-      {fetched.reply !== undefined && <Messages messages={messagesIn(fetched.reply.result)} />}
+      <div role="status">{messages.isRunning && "loading"}</div>
+      {messages.error !== undefined && <ErrorText error={messages.error} isAlert />}
+      {messages.reply !== undefined && <Messages messages={messages.reply} />}
     </>
   )
 }
 
 /** The prompts of all MCP servers of an office, and the messages of one. */
-export const PromptsView = ({ address, parameters }: OfficeRoute) => {
-  const { errors, isLoading, replies } = useComputerReplies<"SendMcpRequest">(address, (computer) => ({
+export const PromptsView = (route: OfficeRoute) => {
+  const { address } = route
+  const { replies, ...progress } = useComputerReplies<"SendMcpRequest">(address, (computer) => ({
     _tag: "SendMcpRequest",
     ...address,
     computer,
     method: "servers/list",
     params: {}
   }))
-  const prompts = replies.flatMap(({ computer: { name: computer }, reply }) =>
-    promptsIn(reply.result).map((prompt, index): ComputerPrompt => {
-      const key = JSON.stringify([computer, prompt.server, prompt.name, index])
-      return { key, computer, prompt }
+  const offers = replies.flatMap(({ computer: { name: computer }, reply }) =>
+    promptsIn(reply.result).map((prompt, index) => {
+      const { description, name, server } = prompt
+      const parameters = { prompt: name, server, computer }
+      const details = () => <PromptForm address={address} computer={computer} prompt={prompt} />
+      return { key: JSON.stringify([parameters, index]), name, description, computer, server, parameters, details }
     })
   )
-  const chosen = prompts.find(
-    ({ computer, prompt }) =>
-      prompt.name === parameters["prompt"] &&
-      prompt.server === parameters["server"] &&
-      computer === parameters["computer"]
-  )
-  const select = ({ computer, prompt: { name, server } }: ComputerPrompt) =>
-    replaceParameters({ prompt: name, server, computer })
-  return (
-    <>
-      <ToolNotes errors={errors} starting={[]} />
-      {isLoading && (
-        <p role="status" class="note">
-          loading
-        </p>
-      )}
-      {prompts.length === 0 && !isLoading && (
-        <Empty command={exampleCommand(address.office)}>
-          No MCP server of this office offers prompts. The configuration of a Computer names its MCP servers:
-        </Empty>
-      )}
-      {prompts.length > 0 && (
-        <ListWithDetails
-          label="Prompts"
-          items={prompts}
-          keyOf={({ key }) => key}
-          selected={chosen?.key}
-          onSelect={select}
-          detailsLabel="Prompt"
-          hint="Choose a prompt to get its messages."
-          details={chosen && <PromptForm key={chosen.key} address={address} chosen={chosen} />}
-        >
-          {({ computer, prompt }) => <OfferRow of={prompt} computer={computer} />}
-        </ListWithDetails>
-      )}
-    </>
-  )
+  return <OffersView {...route} {...progress} kind="prompt" offers={offers} />
 }

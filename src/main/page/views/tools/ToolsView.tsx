@@ -1,39 +1,17 @@
 import { useMemo } from "preact/hooks"
-import { formatCount } from "../../../../domain/text/format.ts"
-import type { OfficeRoute } from "../../../../domain/page/route.ts"
-import { isAppOnly } from "../../../../domain/tools/appTools.ts"
-import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
-import { formatServerNames } from "../../../../domain/model/CallStatus.ts"
-import { replaceParameters, session } from "../../connection/store.ts"
-import { Empty, exampleCommand } from "../../parts/missing.tsx"
-import { Icon } from "../../parts/Icon.tsx"
-import { JsonText, LongText, Name } from "../../parts/Text.tsx"
-import { truncate } from "../../parts/visibleText.ts"
-import { ListWithDetails, OfferRow } from "../../parts/VirtualList.tsx"
 import type { Tool } from "../../../../domain/model/Tool.ts"
-import { describeHint, parseAnnotations } from "../../../../domain/tools/toolAnnotations.ts"
+import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
+import type { OfficeRoute } from "../../../../domain/page/route.ts"
 import { describeParameters } from "../../../../domain/schemas/describeSchema.ts"
+import { appUriOf, isAppOnly } from "../../../../domain/tools/appTools.ts"
+import { describeHint, parseAnnotations } from "../../../../domain/tools/toolAnnotations.ts"
+import { session } from "../../connection/store.ts"
+import { Icon } from "../../parts/Icon.tsx"
 import { type Column, Facts, Table } from "../../parts/Table.tsx"
+import { JsonText, LongText, Name } from "../../parts/Text.tsx"
+import { OffersView } from "../OffersView.tsx"
 import { CallForm } from "./CallForm.tsx"
-import { findListedTool, type PageTool, useOfficeTools } from "./officeTools.ts"
-
-type ToolNotesProps = Pick<ReturnType<typeof useOfficeTools>, "errors" | "starting">
-
-/** States which tools are missing, and why. */
-export const ToolNotes = ({ errors, starting }: ToolNotesProps) => (
-  <>
-    {starting.map(({ computer, servers }) => (
-      <p key={`starting ${computer}`} class="note">
-        <Name of={computer} />: MCP servers start, their tools are missing: <Name of={formatServerNames(servers)} />
-      </p>
-    ))}
-    {errors.map(({ computer, error }) => (
-      <p key={`error ${computer}`} class="error">
-        <Name of={computer} />: <Name of={error.message} length={1_000} /> ({error.code})
-      </p>
-    ))}
-  </>
-)
+import { type PageTool, useOfficeTools } from "./officeTools.ts"
 
 type Parameter = ReturnType<typeof describeParameters>[number]
 
@@ -95,65 +73,23 @@ const ToolDetails = ({ address, of }: ToolDetailsProps) => {
   )
 }
 
-/** The part of a description that is searched and listed. */
-const searchedLength = 2_000
-
-/** The tools that contain every word, by Computer and name. */
-const searchTools = (tools: ReadonlyArray<PageTool>, search: string): ReadonlyArray<PageTool> => {
-  const words = search.toLowerCase().split(/\s+/)
-  return tools.filter(({ computer, tool: { bundleId = "", description, name } }) => {
-    const text = [name, computer.name, bundleId, truncate(description, searchedLength)].join("\n").toLowerCase()
-    return words.every((word) => text.includes(word))
-  })
-}
-
 /** All tools of an office, with a search and the details of one. */
-export const ToolsView = ({ address, parameters }: OfficeRoute) => {
-  const { errors, isLoading, starting, tools } = useOfficeTools(address)
-  const search = parameters["q"] ?? ""
-  const found = useMemo(() => searchTools(tools, search), [tools, search])
-  const chosen = findListedTool(tools, parameters)
-  const select = ({ computer, tool }: PageTool) => replaceParameters({ tool: tool.name, computer: computer.name })
+export const ToolsView = (route: OfficeRoute) => {
+  const { tools, ...progress } = useOfficeTools(route.address)
+  const offers = tools.map((of) => {
+    const { computer, key, tool } = of
+    const { bundleId: server = "", description, meta, name } = tool
+    const tags = [...(isAppOnly(meta) ? ["for its app"] : []), ...(appUriOf(meta) === undefined ? [] : ["app"])]
+    const parameters = { tool: name, computer: computer.name }
+    const details = () => <ToolDetails address={route.address} of={of} />
+    return { key, name, description, server, tags, parameters, details, computer: computer.name }
+  })
   return (
     <>
-      <ToolNotes errors={errors} starting={starting} />
       {session.value?.mayCall !== true && (
         <p class="note">The credentials of this page do not permit calls. They need the right agent for this office.</p>
       )}
-      <div class="row field">
-        <label for="tool-search">Search tools</label>
-        <input
-          id="tool-search"
-          type="search"
-          value={search}
-          onInput={(event) => replaceParameters({ q: event.currentTarget.value })}
-        />
-        <span role="status" class="note">
-          {isLoading ? "loading" : `${formatCount(found.length)} of ${formatCount(tools.length)} tools`}
-        </span>
-      </div>
-      {tools.length === 0 && !isLoading ? (
-        <Empty command={exampleCommand(address.office)}>
-          No Computer of this office offers tools. The configuration of a Computer names its MCP servers:
-        </Empty>
-      ) : (
-        <ListWithDetails
-          label="Tools"
-          items={found}
-          keyOf={({ key }) => key}
-          selected={chosen?.key}
-          onSelect={select}
-          detailsLabel="Tool"
-          hint="Choose a tool to see its parameters, and to call it."
-          details={chosen && <ToolDetails key={chosen.key} address={address} of={chosen} />}
-        >
-          {({ computer, tool }) => (
-            <OfferRow of={tool} computer={computer.name}>
-              {isAppOnly(tool.meta) && <span class="tag">for its app</span>}
-            </OfferRow>
-          )}
-        </ListWithDetails>
-      )}
+      <OffersView {...route} {...progress} kind="tool" offers={offers} />
     </>
   )
 }

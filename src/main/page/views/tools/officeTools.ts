@@ -1,6 +1,5 @@
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../../domain/page/PageState.ts"
-import type { OfficeRoute } from "../../../../domain/page/route.ts"
 import { useComputerReplies } from "../../connection/api.ts"
 import { pageState } from "../../connection/store.ts"
 
@@ -32,7 +31,3 @@ export const useOfficeTools = (address: OfficeAddress) => {
 
 /** A tool with its Computer and the rule of consent, where it is known. `key` is unique in the office. */
 export type PageTool = ReturnType<typeof useOfficeTools>["tools"][number]
-
-/** The tool that the parameters of an address name. */
-export const findListedTool = (tools: ReadonlyArray<PageTool>, { computer, tool }: OfficeRoute["parameters"]) =>
-  tools.find((one) => one.tool.name === tool && one.computer.name === computer)
