@@ -1,4 +1,5 @@
-import { useId, useState } from "preact/hooks"
+import { createContext } from "preact"
+import { useContext, useId, useState } from "preact/hooks"
 import { asObject, stringOrEmpty } from "../../../domain/json.ts"
 import {
   choiceIndex,
@@ -17,8 +18,8 @@ import { Select, SmallButton } from "./controls.tsx"
 import { LongText, Name } from "./Text.tsx"
 import { truncate, visibleLine } from "./visibleText.ts"
 
-/** What is wrong with the values, by the paths of fields as in `filter.items[0]`. */
-type Problems = ReadonlyMap<string, string>
+/** What is wrong with the values of a form, by the paths of its fields as in `filter.items[0]`. */
+export const FormProblems = createContext<ReadonlyMap<string, string>>(new Map())
 
 interface FieldProps<F extends FormField = FormField> {
   readonly field: F
@@ -29,7 +30,6 @@ interface FieldProps<F extends FormField = FormField> {
   readonly label: string
   readonly path: string
   readonly required: boolean
-  readonly problems: Problems
   /** Values that a text may have. */
   readonly suggestions?: ReadonlyArray<string> | undefined
 }
@@ -42,16 +42,20 @@ interface ControlProps<F extends FormField = FormField> extends FieldProps<F> {
   readonly problem?: string | undefined
 }
 
+const problemAttributes = ({ id, problem }: Pick<ControlProps, "id" | "problem">) =>
+  problem === undefined ? {} : { "aria-invalid": true, "aria-describedby": `${id}-problem` }
+
 /** The id of a control, and its name and its problem for screen readers. */
 const controlAttributes = ({ id, name, problem }: Pick<ControlProps, "id" | "name" | "problem">) => ({
   id,
-  "aria-label": name,
-  ...(problem !== undefined && { "aria-invalid": true, "aria-describedby": `${id}-problem` })
+  ...(name === undefined ? { "aria-labelledby": `${id}-label` } : { "aria-label": name }),
+  ...problemAttributes({ id, problem })
 })
 
 /** The attributes of a control for a text. */
 const textAttributes = (props: ControlProps, value: string, onText: (text: string) => void) => ({
   ...controlAttributes(props),
+  name: props.path,
   value,
   onInput: ({ currentTarget }: { readonly currentTarget: { readonly value: string } }) => onText(currentTarget.value)
 })
@@ -165,10 +169,6 @@ const choiceNames = ({ choices }: FieldOf<"Choice">): ReadonlyArray<string> => {
 /** More options are a list that opens. */
 const maxRadios = 5
 
-/** The name of several inputs: their visible label, or else their name. */
-const groupName = ({ id, name }: Pick<ControlProps, "id" | "name">) =>
-  name === undefined ? { "aria-labelledby": `${id}-label` } : {}
-
 /** A choice of one value, of which few are all visible. What is optional may have none. */
 const ChoiceField = (props: ControlProps<FieldOf<"Choice">>) => {
   const { field, id, onChange, value } = props
@@ -179,7 +179,7 @@ const ChoiceField = (props: ControlProps<FieldOf<"Choice">>) => {
   const options = [...none, ...choiceNames(field).map((name, index) => [index, name] as const)]
   const choose = (index: number) =>
     onChange(index < 0 ? emptyValue(field, props.required) : field.choices[index]?.value)
-  const attributes = { ...controlAttributes(props), ...groupName(props) }
+  const attributes = controlAttributes(props)
   if (isList)
     return (
       <Select attributes={attributes} value={current} options={options} onSelect={(index) => choose(Number(index))} />
@@ -207,11 +207,12 @@ const ChoicesField = ({ choice, ...props }: ControlProps & { readonly choice: Fi
     onChange(sorted.length === 0 && !required ? undefined : sorted)
   }
   return (
-    <div id={id} role="group" class="row" aria-label={props.name} {...groupName(props)}>
+    <div {...controlAttributes({ id, name: props.name })} role="group" class="row">
       {choiceNames(choice).map((name, index) => (
         <label key={index}>
           <input
-            {...controlAttributes({ ...props, name: undefined, id: `${id}-${index}` })}
+            {...problemAttributes(props)}
+            id={`${id}-${index}`}
             type="checkbox"
             checked={items.some((item) => indexOf(item) === index)}
             onChange={({ currentTarget: { checked } }) => choose(index, checked)}
@@ -223,7 +224,7 @@ const ChoicesField = ({ choice, ...props }: ControlProps & { readonly choice: Fi
   )
 }
 
-const ListField = ({ field, label, onChange, path, problems, value }: FieldProps<FieldOf<"List">>) => {
+const ListField = ({ field, label, onChange, path, value }: FieldProps<FieldOf<"List">>) => {
   const items: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
   return (
     <>
@@ -234,7 +235,6 @@ const ListField = ({ field, label, onChange, path, problems, value }: FieldProps
             value={item}
             label={`${label} ${index + 1}`}
             path={pathOfItem(path, index)}
-            problems={problems}
             required
             onChange={(changed) => onChange(items.with(index, changed))}
           />
@@ -250,33 +250,31 @@ const ListField = ({ field, label, onChange, path, problems, value }: FieldProps
   )
 }
 
-const variantNames: { readonly [Tag in FormField["_tag"]]: string } = {
-  Text: "text",
-  Number: "number",
-  Flag: "yes or no",
-  Choice: "a fixed value",
-  Group: "several fields",
-  List: "list",
-  Variants: "one of several",
-  Json: "JSON"
-}
-
-/** The names of the members of a group in the name of a variant. */
-const maxNamedMembers = 3
+/** The parts that name a variant. */
+const maxNamedParts = 3
 
 /** Names a variant: by its title, by the fixed value that tells it from the others, or by what it consists of. */
 const variantName = (field: FormField): string => {
   if (field.title !== undefined) return field.title
-  if (field._tag === "Choice" && field.choices.length <= maxNamedMembers) return choiceNames(field).join(" or ")
-  if (field._tag === "Text" && field.format !== undefined) return field.format
-  if (field._tag === "List") return `list: ${variantName(field.item)}`
-  if (field._tag !== "Group") return variantNames[field._tag]
-  const [fixed] = field.members.flatMap(({ field: member }) =>
-    member._tag === "Choice" && member.choices.length === 1 ? choiceNames(member) : []
-  )
-  if (fixed !== undefined) return fixed
-  const names = field.members.slice(0, maxNamedMembers).map(({ name }) => name)
-  return names.length === 0 ? variantNames.Group : names.join(", ")
+  switch (field._tag) {
+    case "Text":
+      return field.format ?? "text"
+    case "Choice":
+      return field.choices.length > maxNamedParts ? "a fixed value" : choiceNames(field).join(" or ")
+    case "Group": {
+      const [fixed] = field.members.flatMap(({ field: member }) =>
+        member._tag === "Choice" && member.choices.length === 1 ? choiceNames(member) : []
+      )
+      const names = field.members.slice(0, maxNamedParts).map(({ name }) => name)
+      return fixed ?? (names.join(", ") || "several fields")
+    }
+    case "List":
+      return `list: ${variantName(field.item)}`
+    case "Variants":
+      return field.variants.map(variantName).join(" or ")
+    default:
+      return { Number: "number", Flag: "yes or no", Json: "JSON" }[field._tag]
+  }
 }
 
 /** A value of one of several kinds: the chosen one while the value fits it, or else the first one that it fits. */
@@ -318,26 +316,22 @@ const VariantsField = ({ field, id, onChange, value, ...rest }: ControlProps<Fie
   )
 }
 
-export interface GroupFieldsProps extends Pick<FieldProps, "value" | "onChange" | "problems"> {
+export interface GroupFieldsProps extends Pick<FieldProps, "value" | "onChange"> {
   readonly field: FieldOf<"Group">
   readonly path?: string
   /** Values that the texts may have, by the names of their members. */
   readonly suggestions?: ReadonlyMap<string, ReadonlyArray<string>> | undefined
-  /** A member gets the focus. */
-  readonly onFocus?: ((name: string) => void) | undefined
 }
 
 /** The members of a group. */
-export const GroupFields = ({ field, onChange, onFocus, path = "", problems, suggestions, value }: GroupFieldsProps) =>
+export const GroupFields = ({ field, onChange, path = "", suggestions, value }: GroupFieldsProps) =>
   membersOf(field, value).map(({ name, ...member }) => (
     <Field
       key={name}
       {...member}
       label={name}
       path={pathOfMember(path, name)}
-      problems={problems}
       suggestions={suggestions?.get(name)}
-      onFocus={onFocus}
       onChange={(changed) => onChange({ ...asObject(value), [name]: changed })}
     />
   ))
@@ -346,7 +340,7 @@ const yesOrNo = { _tag: "Choice", choices: ["yes", "no"].map((label) => ({ label
 
 /** What a field is entered with. */
 const Control = (props: ControlProps) => {
-  const { field, onChange, path, problems, required, value } = props
+  const { field, onChange, path, required, value } = props
   switch (field._tag) {
     case "Text":
       return <TextField {...props} field={field} />
@@ -364,16 +358,18 @@ const Control = (props: ControlProps) => {
     case "Variants":
       return <VariantsField {...props} field={field} />
     case "Group":
-      return <GroupFields field={field} value={value} path={path} problems={problems} onChange={onChange} />
+      return <GroupFields field={field} value={value} path={path} onChange={onChange} />
     case "Json":
       return <JsonField {...props} />
   }
 }
 
 /** The problem of a field. One of JSON has those of its parts. */
-const problemAt = (problems: Problems, path: string, isJson: boolean): string | undefined =>
-  problems.get(path) ??
-  (isJson ? [...problems].find(([at]) => at.startsWith(path) && /[.[]/.test(at[path.length] ?? "")) : undefined)?.[1]
+const useProblem = (path: string, isJson: boolean): string | undefined => {
+  const problems = useContext(FormProblems)
+  const isInside = (at: string) => isJson && at.startsWith(path) && /[.[]/.test(at[path.length] ?? "")
+  return problems.get(path) ?? [...problems].find(([at]) => isInside(at))?.[1]
+}
 
 /** A name without what distinguishes `due_date` from "Due date". */
 const lettersOf = (name: string): string => name.replaceAll(/[\s_-]/g, "").toLowerCase()
@@ -381,21 +377,21 @@ const lettersOf = (name: string): string => name.replaceAll(/[\s_-]/g, "").toLow
 interface LabelledFieldProps extends FieldProps {
   /** The field is the only one inside of what has its label. */
   readonly isInner?: boolean
-  readonly onFocus?: ((label: string) => void) | undefined
 }
 
 /** A field with its label and its description. One of several fields is added by a button, unless it is required. */
-export const Field = ({ isInner = false, onFocus, ...props }: LabelledFieldProps) => {
+export const Field = ({ isInner = false, ...props }: LabelledFieldProps) => {
   const id = useId()
   // JSON that fits the field while it is entered stays in its text area.
   const [isEntered, setEntered] = useState(false)
-  const { field, label, onChange, path, problems, required, value } = props
+  const { field, label, onChange, path, required, value } = props
   const isJson = isEntered || field._tag === "Json" || !fitsField(field, value)
   const isEmpty = isEmptyValue(field, value)
   const isList = field._tag === "List" && field.item._tag !== "Choice"
   const isComposite = !isJson && (isList || field._tag === "Group" || field._tag === "Variants")
-  const isOfVariant = field._tag === "Variants" && isComposite && !isEmpty
-  const problem = isOfVariant ? undefined : problemAt(problems, path, isJson)
+  const found = useProblem(path, isJson)
+  // The chosen variant shows it.
+  const problem = field._tag === "Variants" && isComposite && !isEmpty ? undefined : found
   const given = { ...props, id, problem, name: isInner ? visibleLine(label) : undefined }
   const enterJson = (changed: unknown) => {
     setEntered(changed !== undefined)
@@ -426,7 +422,7 @@ export const Field = ({ isInner = false, onFocus, ...props }: LabelledFieldProps
   )
   if (isInner || !isComposite)
     return (
-      <div class={isComposite ? "nested" : "form-field"} onFocusIn={onFocus && (() => onFocus(label))}>
+      <div class={isComposite ? "nested" : "form-field"}>
         {!isInner && (
           <label id={`${id}-label`} for={id}>
             {title}

@@ -3,10 +3,10 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../../domain/json.ts"
 import { findProblems } from "../../../domain/schemas/formValue.ts"
 import { type FormField, jsonObjectField } from "../../../domain/schemas/schemaForm.ts"
-import { Field, GroupFields, type GroupFieldsProps } from "./FormFields.tsx"
+import { Field, FormProblems, GroupFields, type GroupFieldsProps } from "./FormFields.tsx"
 import { Name } from "./Text.tsx"
 
-interface SchemaFormProps extends Pick<GroupFieldsProps, "value" | "onChange" | "suggestions" | "onFocus"> {
+interface SchemaFormProps extends Pick<GroupFieldsProps, "value" | "onChange" | "suggestions"> {
   readonly field: FormField
   readonly label: string
   /** Stands instead of fields. */
@@ -46,9 +46,9 @@ export const SchemaForm = ({ children, empty, field, found, hasJson, label, onSe
   const send = (event: Event) => {
     event.preventDefault()
     // A date that is entered in part has no text.
-    const isPartial = (control: Element) => control instanceof HTMLInputElement && control.validity.badInput
-    const partial = [...(form.current?.elements ?? [])].find(isPartial)
-    if (partial instanceof HTMLInputElement) return void partial.reportValidity()
+    const inputs = form.current?.querySelectorAll("input") ?? []
+    const partial = [...inputs].find(({ validity }) => validity.badInput)
+    if (partial !== undefined) return void partial.reportValidity()
     setAttempts(own.length === 0 ? 0 : attempts + 1)
     const sent = parseJsonObject(JSON.stringify(value))
     if (own.length === 0 && sent !== undefined) onSend(sent)
@@ -58,7 +58,6 @@ export const SchemaForm = ({ children, empty, field, found, hasJson, label, onSe
       field={jsonObjectField}
       label={hasJson ? "Arguments as JSON" : "JSON"}
       path=""
-      problems={problems}
       required
       isInner={isGroup}
       value={value}
@@ -67,24 +66,16 @@ export const SchemaForm = ({ children, empty, field, found, hasJson, label, onSe
   )
   return (
     <form ref={form} aria-label={label} autocomplete="off" noValidate onSubmit={send}>
-      {isGroup && field.members.length === 0 && <p class="note">{empty}</p>}
-      {isGroup ? (
-        <GroupFields
-          {...props}
-          field={field}
-          problems={problems}
-          value={fieldValues.current}
-          onChange={change(false)}
-        />
-      ) : (
-        json
-      )}
-      {isGroup && hasJson && (
-        <details class="field">
-          <summary>Arguments as JSON</summary>
-          {json}
-        </details>
-      )}
+      <FormProblems value={problems}>
+        {isGroup && field.members.length === 0 && <p class="note">{empty}</p>}
+        {isGroup ? <GroupFields {...props} field={field} value={fieldValues.current} onChange={change(false)} /> : json}
+        {isGroup && hasJson && (
+          <details class="field">
+            <summary>Arguments as JSON</summary>
+            {json}
+          </details>
+        )}
+      </FormProblems>
       {problems.size > 0 && !isTyped && (
         <p class="error" role="alert">
           <Name of={problems.get("") ?? "Some values do not fit the form."} length={1_000} />

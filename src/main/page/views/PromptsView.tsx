@@ -82,8 +82,10 @@ const PromptForm = ({ address, computer, prompt }: PromptFormProps) => {
       )
       return messagesIn(result)
     })
+  const focus = ({ target }: Event) =>
+    setFocused(target instanceof HTMLElement ? (target.getAttribute("name") ?? "") : "")
   return (
-    <>
+    <div onFocusIn={focus}>
       <h2>
         <Name of={title === "" ? name : title} />
       </h2>
@@ -101,7 +103,6 @@ const PromptForm = ({ address, computer, prompt }: PromptFormProps) => {
         value={value}
         onChange={setValue}
         suggestions={completions.reply}
-        onFocus={setFocused}
         empty="The prompt has no arguments."
         onSend={getMessages}
       >
@@ -115,7 +116,7 @@ const PromptForm = ({ address, computer, prompt }: PromptFormProps) => {
       <div role="status">{messages.isRunning && "loading"}</div>
       {messages.error !== undefined && <ErrorText error={messages.error} isAlert />}
       {messages.reply !== undefined && <Messages messages={messages.reply} />}
-    </>
+    </div>
   )
 }
 

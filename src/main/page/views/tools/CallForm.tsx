@@ -107,30 +107,6 @@ export const CallForm = ({ address, chosen }: { readonly address: OfficeAddress;
   )
 }
 
-type Explained = PageReplies["ExplainCall"]
-
-const Explanation = ({ explained }: { readonly explained: Explained }) => {
-  const { action, by, reason } = explained.decision
-  return (
-    <div role="status">
-      <p>
-        Decided by <Name of={by} />: {formatOutcome(action, explained.canAsk)}.
-      </p>
-      {reason !== undefined && <LongText text={reason} />}
-      {explained.steps.length > 0 && (
-        <ol class="note" aria-label="Rules that were compared">
-          {explained.steps.map(({ action, mismatch, rule }, index) => (
-            <li key={index}>
-              <Name of={rule} />, {action}: {mismatch === undefined ? "applies" : "does not apply, by its "}
-              {mismatch !== undefined && <Name of={mismatch} />}
-            </li>
-          ))}
-        </ol>
-      )}
-    </div>
-  )
-}
-
 interface ExplainProps {
   /** The call; `undefined` while its arguments are invalid. */
   readonly command: Omit<PageCommandOf<"ExplainCall">, "_tag" | "subject"> | undefined
@@ -141,7 +117,7 @@ interface ExplainProps {
 /** Asks the Computer how it would decide the call, which does not run. */
 const ExplainCall = ({ agents, command }: ExplainProps) => {
   const [subject, setSubject] = useState("")
-  const { error, reply, run } = useAction<Explained>()
+  const { error, reply, run } = useAction<PageReplies["ExplainCall"]>()
   const explain = () => {
     if (command === undefined) return
     const asked = { ...command, _tag: "ExplainCall", ...(subject !== "" && { subject }) } as const
@@ -166,7 +142,24 @@ const ExplainCall = ({ agents, command }: ExplainProps) => {
         </button>
       </div>
       {error !== undefined && <ErrorText error={error} isAlert />}
-      {reply !== undefined && <Explanation explained={reply} />}
+      {reply !== undefined && (
+        <div role="status">
+          <p>
+            Decided by <Name of={reply.decision.by} />: {formatOutcome(reply.decision.action, reply.canAsk)}.
+          </p>
+          {reply.decision.reason !== undefined && <LongText text={reply.decision.reason} />}
+          {reply.steps.length > 0 && (
+            <ol class="note" aria-label="Rules that were compared">
+              {reply.steps.map(({ action, mismatch, rule }, index) => (
+                <li key={index}>
+                  <Name of={rule} />, {action}: {mismatch === undefined ? "applies" : "does not apply, by its "}
+                  {mismatch !== undefined && <Name of={mismatch} />}
+                </li>
+              ))}
+            </ol>
+          )}
+        </div>
+      )}
     </section>
   )
 }
