@@ -272,8 +272,12 @@ const variantName = (field: FormField): string => {
       return `list: ${variantName(field.item)}`
     case "Variants":
       return field.variants.map(variantName).join(" or ")
-    default:
-      return { Number: "number", Flag: "yes or no", Json: "JSON" }[field._tag]
+    case "Number":
+      return "number"
+    case "Flag":
+      return "yes or no"
+    case "Json":
+      return "JSON"
   }
 }
 
