@@ -164,13 +164,21 @@ describePages("office page", () => {
         tryEcho,
         withSchema({
           at: { type: "string", format: "date-time", default: "2026-11-29T14:30:00+09:00" },
-          day: { type: "string", format: "date", default: "tomorrow" }
+          day: { type: "string", format: "date", default: "tomorrow" },
+          later: { type: "string", format: "date-time", default: "The day after" },
+          note: { type: "string", default: "To T" }
         })
       )
       await page.getByText("UTC+09:00").waitFor()
       await page.getByLabel("at", { exact: true }).fill("2026-11-30T08:00")
       assert.strictEqual(await page.getByLabel("day").inputValue(), "tomorrow")
-      assert.deepStrictEqual<unknown>(await jsonOf(page), { at: "2026-11-30T08:00:00+09:00", day: "tomorrow" })
+      assert.strictEqual(await page.getByLabel("later").inputValue(), "The day after")
+      assert.deepStrictEqual<unknown>(await jsonOf(page), {
+        at: "2026-11-30T08:00:00+09:00",
+        day: "tomorrow",
+        later: "The day after",
+        note: "To T"
+      })
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("Enter a date such as 2026-11-29").waitFor()
     })

@@ -27,7 +27,7 @@ export const pathOfMember = (path: string, name: string): string => (path === ""
 export const pathOfItem = (path: string, index: number): string => `${path}[${index}]`
 
 /** The members of a group with their values. A value may have others, which are JSON. */
-export const membersOf = ({ members }: FieldOf<"Group">, value: unknown) => {
+export const formMembers = ({ members }: FieldOf<"Group">, value: unknown) => {
   const values = new Map(isJsonObject(value) ? Object.entries(value) : [])
   const known = new Set(members.map(({ name }) => name))
   const others = [...values.keys()].filter((name) => !known.has(name))
@@ -168,7 +168,7 @@ export const findProblems = (
   if (field._tag === "List" && Array.isArray(value))
     return [...own, ...value.flatMap((item, index) => findProblems(field.item, item, true, pathOfItem(path, index)))]
   if (field._tag !== "Group" || !isJsonObject(value)) return own
-  return membersOf(field, value).flatMap((member) =>
+  return formMembers(field, value).flatMap((member) =>
     findProblems(member.field, member.value, member.required, pathOfMember(path, member.name))
   )
 }

@@ -9,7 +9,7 @@ import {
   fitsField,
   formatEntry,
   initialValue,
-  membersOf,
+  formMembers,
   parseEntry,
   Unfinished
 } from "../../../src/domain/schemas/formValue.ts"
@@ -326,10 +326,10 @@ describe("an entered text", () => {
   })
 })
 
-describe("membersOf", () => {
+describe("formMembers", () => {
   it("lists also members that the form does not know, as JSON", () => {
     const form = formOfSchema(object({ a: { type: "string" } }))
-    const members = form._tag === "Group" ? membersOf(form, JSON.parse('{"a":1,"toString":2,"__proto__":3}')) : []
+    const members = form._tag === "Group" ? formMembers(form, JSON.parse('{"a":1,"toString":2,"__proto__":3}')) : []
     assert.deepStrictEqual(
       members.map(({ field, name, value }) => [name, field._tag, value]),
       [
@@ -342,7 +342,7 @@ describe("membersOf", () => {
 
   it("takes no value from the prototype of objects", () => {
     const form = formOfSchema(object({ constructor: { type: "string" } }))
-    const members = form._tag === "Group" ? membersOf(form, {}) : []
+    const members = form._tag === "Group" ? formMembers(form, {}) : []
     assert.deepStrictEqual(
       members.map(({ value }) => value),
       [undefined]
@@ -371,7 +371,7 @@ describe("a value that is valid", () => {
     it.prop(`fits the form of ${JSON.stringify(schema)}`, [value, Schema.Boolean], ([given, isRequired]) => {
       const form = formOfSchema(object({ p: schema }, { required: isRequired ? ["p"] : [] }))
       const params = sent({ p: given })
-      const [member] = form._tag === "Group" ? membersOf(form, params) : []
+      const [member] = form._tag === "Group" ? formMembers(form, params) : []
       assert.isTrue(member !== undefined && fitsField(member.field, member.value))
     })
   }

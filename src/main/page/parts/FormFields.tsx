@@ -8,7 +8,7 @@ import {
   formatEntry,
   initialValue,
   isEmptyValue,
-  membersOf,
+  formMembers,
   parseEntry,
   pathOfItem,
   pathOfMember
@@ -55,7 +55,6 @@ const controlAttributes = ({ id, name, problem }: Pick<ControlProps, "id" | "nam
 /** The attributes of a control for a text. */
 const textAttributes = (props: ControlProps, value: string, onText: (text: string) => void) => ({
   ...controlAttributes(props),
-  name: props.path,
   value,
   onInput: ({ currentTarget }: { readonly currentTarget: { readonly value: string } }) => onText(currentTarget.value)
 })
@@ -102,7 +101,8 @@ const TextField = (props: ControlProps<FieldOf<"Text">>) => {
   const [, time = "", offset = ""] = /^(.*?)(z|[+-]\d\d:\d\d)?$/is.exec(text) ?? []
   const local = shownBy(type, isTime ? time : text)
   const isForeign = local === "" && text !== ""
-  const isLocal = text === "" || offset === localOffset(time)
+  const shownTime = isTime ? local : ""
+  const isLocal = shownTime === "" || offset === localOffset(shownTime)
   const attributes = textAttributes(props, isForeign || !isTime ? text : local, (entered) => {
     const seconds = /:\d\d:/.test(entered) ? "" : ":00"
     const zone = isLocal ? localOffset(entered) : offset
@@ -112,7 +112,7 @@ const TextField = (props: ControlProps<FieldOf<"Text">>) => {
   if (field.isSecret) return <input {...attributes} type="password" />
   if (text.includes("\n") || text.length > 80) return <textarea {...attributes} rows={6} />
   const list = suggestions && `${id}-values`
-  const zone = isLocal ? localOffset(time) : offset.replace(/z/i, "")
+  const zone = isLocal ? localOffset(shownTime) : offset.replace(/z/i, "")
   return (
     <span class="row">
       <input
@@ -230,7 +230,7 @@ const ListField = ({ field, label, onChange, path, value }: FieldProps<FieldOf<"
     <>
       {items.map((item, index) => (
         <div key={index} class="row nowrap">
-          <Field
+          <LabelledField
             field={field.item}
             value={item}
             label={`${label} ${index + 1}`}
@@ -306,7 +306,7 @@ const VariantsField = ({ field, id, onChange, value, ...rest }: ControlProps<Fie
         required
       />
       {shown !== undefined && (
-        <Field
+        <LabelledField
           {...rest}
           key={variants.indexOf(shown)}
           field={shown}
@@ -325,17 +325,20 @@ export interface GroupFieldsProps extends Pick<FieldProps, "value" | "onChange">
   readonly path?: string
   /** Values that the texts may have, by the names of their members. */
   readonly suggestions?: ReadonlyMap<string, ReadonlyArray<string>> | undefined
+  /** A member gets the focus. */
+  readonly onFocus?: ((name: string) => void) | undefined
 }
 
 /** The members of a group. */
-export const GroupFields = ({ field, onChange, path = "", suggestions, value }: GroupFieldsProps) =>
-  membersOf(field, value).map(({ name, ...member }) => (
-    <Field
+export const GroupFields = ({ field, onChange, onFocus, path = "", suggestions, value }: GroupFieldsProps) =>
+  formMembers(field, value).map(({ name, ...member }) => (
+    <LabelledField
       key={name}
       {...member}
       label={name}
       path={pathOfMember(path, name)}
       suggestions={suggestions?.get(name)}
+      onFocus={onFocus}
       onChange={(changed) => onChange({ ...asObject(value), [name]: changed })}
     />
   ))
@@ -381,10 +384,11 @@ const lettersOf = (name: string): string => name.replaceAll(/[\s_-]/g, "").toLow
 interface LabelledFieldProps extends FieldProps {
   /** The field is the only one inside of what has its label. */
   readonly isInner?: boolean
+  readonly onFocus?: ((name: string) => void) | undefined
 }
 
 /** A field with its label and its description. One of several fields is added by a button, unless it is required. */
-export const Field = ({ isInner = false, ...props }: LabelledFieldProps) => {
+export const LabelledField = ({ isInner = false, onFocus, ...props }: LabelledFieldProps) => {
   const id = useId()
   // JSON that fits the field while it is entered stays in its text area.
   const [isEntered, setEntered] = useState(false)
@@ -426,7 +430,7 @@ export const Field = ({ isInner = false, ...props }: LabelledFieldProps) => {
   )
   if (isInner || !isComposite)
     return (
-      <div class={isComposite ? "nested" : "form-field"}>
+      <div class={isComposite ? "nested" : "form-field"} onFocusIn={onFocus && (() => onFocus(label))}>
         {!isInner && (
           <label id={`${id}-label`} for={id}>
             {title}

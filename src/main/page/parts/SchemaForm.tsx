@@ -3,10 +3,10 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks"
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../../domain/json.ts"
 import { findProblems } from "../../../domain/schemas/formValue.ts"
 import { type FormField, jsonObjectField } from "../../../domain/schemas/schemaForm.ts"
-import { Field, FormProblems, GroupFields, type GroupFieldsProps } from "./FormFields.tsx"
+import { LabelledField, FormProblems, GroupFields, type GroupFieldsProps } from "./FormFields.tsx"
 import { Name } from "./Text.tsx"
 
-interface SchemaFormProps extends Pick<GroupFieldsProps, "value" | "onChange" | "suggestions"> {
+interface SchemaFormProps extends Pick<GroupFieldsProps, "value" | "onChange" | "suggestions" | "onFocus"> {
   readonly field: FormField
   readonly label: string
   /** Stands instead of fields. */
@@ -54,7 +54,7 @@ export const SchemaForm = ({ children, empty, field, found, hasJson, label, onSe
     if (own.length === 0 && sent !== undefined) onSend(sent)
   }
   const json = (
-    <Field
+    <LabelledField
       field={jsonObjectField}
       label={hasJson ? "Arguments as JSON" : "JSON"}
       path=""

@@ -82,10 +82,8 @@ const PromptForm = ({ address, computer, prompt }: PromptFormProps) => {
       )
       return messagesIn(result)
     })
-  const focus = ({ target }: Event) =>
-    setFocused(target instanceof HTMLElement ? (target.getAttribute("name") ?? "") : "")
   return (
-    <div onFocusIn={focus}>
+    <>
       <h2>
         <Name of={title === "" ? name : title} />
       </h2>
@@ -103,6 +101,7 @@ const PromptForm = ({ address, computer, prompt }: PromptFormProps) => {
         value={value}
         onChange={setValue}
         suggestions={completions.reply}
+        onFocus={setFocused}
         empty="The prompt has no arguments."
         onSend={getMessages}
       >
@@ -116,7 +115,7 @@ const PromptForm = ({ address, computer, prompt }: PromptFormProps) => {
       <div role="status">{messages.isRunning && "loading"}</div>
       {messages.error !== undefined && <ErrorText error={messages.error} isAlert />}
       {messages.reply !== undefined && <Messages messages={messages.reply} />}
-    </div>
+    </>
   )
 }
 
