@@ -56,7 +56,7 @@ const fieldContext =
 
 const isHidden = (field: FormField): boolean => field._tag === "Text" && field.isSecret === true
 
-/** What the user enters for a field, the value of a text, and what is wrong with one that is none. */
+/** What the user enters for a field, the value of a text, and what is wrong with an unfinished one. */
 interface Entry {
   readonly kind: string
   readonly parse: (text: string) => unknown

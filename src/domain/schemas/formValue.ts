@@ -125,6 +125,8 @@ const mayBeEmpty = ({ initial, min, nullable }: FieldOf<"Text">, isRequired: boo
 
 const sizeProblem = (size: number, { min = -Infinity, max = Infinity }: Bounds, noun?: string): string | undefined => {
   const format = (bound: number) => (noun === undefined ? bound : formatNumberOf(bound, noun))
+  if (noun === undefined && min > -Infinity && max < Infinity && (size < min || size > max))
+    return `Enter a number from ${min} to ${max}`
   if (size < min) return `At least ${format(min)}`
   return size > max ? `At most ${format(max)}` : undefined
 }

@@ -233,7 +233,7 @@ describe("findProblems", () => {
     [{ type: "string", format: "date-time" }, "soon", "Enter a date and a time such as 2026-11-29T14:30:00Z"],
     [{ type: "string", format: "time" }, "25:00:00Z", "Enter a time such as 14:30:00Z"],
     [{ type: "string", format: "toString" }, "x", undefined],
-    [{ type: "number", minimum: 1, maximum: 5 }, 9, "At most 5"],
+    [{ type: "number", minimum: 1, maximum: 5 }, 9, "Enter a number from 1 to 5"],
     [{ type: "number", minimum: 1 }, 0, "At least 1"],
     [{ type: "number", maximum: 5 }, 5, undefined]
   ] as const)("checks a value of %o: %s", (schema, value, message) => {

@@ -1,5 +1,6 @@
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../../domain/page/PageState.ts"
+import type { OfficeRoute } from "../../../../domain/page/route.ts"
 import { useComputerReplies } from "../../connection/api.ts"
 import { pageState } from "../../connection/store.ts"
 
@@ -31,3 +32,7 @@ export const useOfficeTools = (address: OfficeAddress) => {
 
 /** A tool with its Computer and the rule of consent, where it is known. `key` is unique in the office. */
 export type PageTool = ReturnType<typeof useOfficeTools>["tools"][number]
+
+/** The tool of a Computer. */
+export const findListedTool = (tools: ReadonlyArray<PageTool>, { computer, tool }: OfficeRoute["parameters"]) =>
+  tools.find((one) => one.tool.name === tool && one.computer.name === computer)
