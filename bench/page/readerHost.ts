@@ -22,7 +22,7 @@ const open = async (page: string): Promise<void> => {
   stream = await request(`${page}/api/events`, { cookie })
   stream.on("data", (chunk: Buffer) => {
     bytes += chunk.length
-    for (let at = chunk.indexOf("\n\n"); at !== -1; at = chunk.indexOf("\n\n", at + 2)) messages += 1
+    for (let at = chunk.indexOf("}\n"); at !== -1; at = chunk.indexOf("}\n", at + 2)) messages += 1
   })
   // The end of a stream that was closed here is an error of the response.
   stream.on("error", () => undefined)
