@@ -1,28 +1,12 @@
 /** An MCP server over stdio with a window: a board of notes at `window://a2c.demo.notes/board`. */
-import { Server } from "@modelcontextprotocol/sdk/server/index.js"
-import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
-import {
-  CallToolRequestSchema,
-  ListResourcesRequestSchema,
-  ListToolsRequestSchema,
-  ReadResourceRequestSchema,
-  SubscribeRequestSchema,
-  UnsubscribeRequestSchema
-} from "@modelcontextprotocol/sdk/types.js"
-import { packageVersion } from "../../domain/packageVersion.ts"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Effect } from "effect"
+import { publishStdio } from "../../adapters/mcp/publish/publishStdio.ts"
+import { makeMemoryMcpServer } from "../../adapters/memory/MemoryMcp.ts"
 import { formatQuantity } from "../../application/shared/formatQuantity.ts"
-
-const board = "window://a2c.demo.notes/board?priority=80"
-const manual = "dpe://a2c.demo.notes/manual"
-const statusWindow = "window://a2c.demo.notes/status"
-
-const server = new Server(
-  { name: "a2c-demo-notes", version: packageVersion },
-  { capabilities: { tools: {}, resources: { subscribe: true, listChanged: true } } }
-)
+import { packageVersion } from "../../domain/packageVersion.ts"
 
 const notes: Array<string> = []
-const subscribed = new Set<string>()
 
 const manualText = `# The board of notes
 
@@ -34,75 +18,64 @@ The tools of this MCP server change two **windows**, which the Agent sees on the
 This text is a **document**: an Agent finds it by its keywords, and reads it.
 `
 
-const contents = (uri: string): string => {
-  if (uri === manual) return manualText
-  if (uri === statusWindow) return `${formatQuantity(notes.length, "note")} on the board`
-  return notes.length === 0 ? "The board is empty." : notes.map((note) => `- ${note}`).join("\n")
+const resourceOf = (uri: string, read: () => string, more: object = {}) => {
+  const definition = { uri, name: uri, mimeType: "text/plain", ...more }
+  return { definition, read: Effect.sync(() => [{ uri, mimeType: definition.mimeType, text: read() }]) }
 }
 
-const notifySubscribers = async () => {
-  for (const uri of [board, statusWindow]) {
-    if (subscribed.has(uri)) await server.sendResourceUpdated({ uri })
-  }
-}
+const windows = [
+  resourceOf("window://a2c.demo.notes/board?priority=80", () =>
+    notes.length === 0 ? "The board is empty." : notes.map((note) => `- ${note}`).join("\n")
+  ),
+  resourceOf("window://a2c.demo.notes/status", () => `${formatQuantity(notes.length, "note")} on the board`)
+]
 
-server.setRequestHandler(ListToolsRequestSchema, async () => ({
-  tools: [
+const manual = resourceOf("dpe://a2c.demo.notes/manual", () => manualText, {
+  name: "The board of notes",
+  mimeType: "text/markdown",
+  _meta: { page_count: 1, file_type: "md", keywords: ["notes", "manual"] }
+})
+
+const resultOf = (text: string) => ({ content: [{ type: "text", text }] })
+
+const serve = Effect.gen(function* () {
+  const resources = [...windows, manual]
+  const { connect, notify, setTools } = yield* makeMemoryMcpServer({ name: "a2c-demo-notes", resources })
+  const notifyWindows = Effect.forEach(windows, ({ definition: { uri } }) => notify({ _tag: "ResourceUpdated", uri }))
+  yield* setTools([
     {
-      name: "add_note",
-      description: "Put a note on the board",
-      inputSchema: {
-        type: "object",
-        properties: { text: { type: "string", description: "text of the note" } },
-        required: ["text"]
+      definition: {
+        name: "add_note",
+        description: "Put a note on the board",
+        inputSchema: {
+          type: "object",
+          properties: { text: { type: "string", description: "text of the note" } },
+          required: ["text"]
+        },
+        annotations: { readOnlyHint: false, destructiveHint: false }
       },
-      annotations: { readOnlyHint: false, destructiveHint: false }
+      run: ({ text }) => {
+        if (typeof text !== "string" || text === "") {
+          return Effect.succeed({ ...resultOf("text: expected a string that is not empty"), isError: true })
+        }
+        notes.push(text)
+        return Effect.as(notifyWindows, resultOf(`Note ${notes.length} is on the board.`))
+      }
     },
-    { name: "clear_notes", description: "Take all notes off the board", inputSchema: { type: "object" } }
-  ]
-}))
-
-server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
-  const { arguments: args = {}, name } = params
-  const { text } = args
-  if (name === "clear_notes") {
-    notes.length = 0
-    await notifySubscribers()
-    return { content: [{ type: "text", text: "The board is empty now." }] }
-  }
-  if (name !== "add_note") return { content: [{ type: "text", text: `Unknown tool: ${name}` }], isError: true }
-  if (typeof text !== "string" || text === "") {
-    return { content: [{ type: "text", text: "text: expected a string that is not empty" }], isError: true }
-  }
-  notes.push(text)
-  await notifySubscribers()
-  return { content: [{ type: "text", text: `Note ${notes.length} is on the board.` }] }
-})
-
-server.setRequestHandler(ListResourcesRequestSchema, async () => ({
-  resources: [
-    ...[board, statusWindow].map((uri) => ({ uri, name: uri, mimeType: "text/plain" })),
     {
-      uri: manual,
-      name: "The board of notes",
-      mimeType: "text/markdown",
-      _meta: { page_count: 1, file_type: "md", keywords: ["notes", "manual"] }
+      definition: {
+        name: "clear_notes",
+        description: "Take all notes off the board",
+        inputSchema: { type: "object" }
+      },
+      run: () => {
+        notes.length = 0
+        return Effect.as(notifyWindows, resultOf("The board is empty now."))
+      }
     }
-  ]
-}))
-
-server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => ({
-  contents: [{ uri, mimeType: uri === manual ? "text/markdown" : "text/plain", text: contents(uri) }]
-}))
-
-server.setRequestHandler(SubscribeRequestSchema, async ({ params: { uri } }) => {
-  subscribed.add(uri)
-  return {}
+  ])
+  const session = yield* connect
+  yield* publishStdio({ ...session, info: { ...session.info, version: packageVersion } })
 })
 
-server.setRequestHandler(UnsubscribeRequestSchema, async ({ params: { uri } }) => {
-  subscribed.delete(uri)
-  return {}
-})
-
-await server.connect(new StdioServerTransport())
+NodeRuntime.runMain(Effect.scoped(serve))
