@@ -1,4 +1,6 @@
-import { open } from "node:fs/promises"
+import { createReadStream } from "node:fs"
+import type { Readable } from "node:stream"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Record, Result } from "effect"
 import { isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
@@ -10,44 +12,33 @@ import { didYouMean } from "../../config/didYouMean.ts"
 /** In bytes. A Server accepts smaller messages unless it is configured otherwise. */
 const maxBytes = 16 * 1024 * 1024
 
-const decode = (bytes: Uint8Array): string => new TextDecoder("utf-8", { fatal: true }).decode(bytes)
-
-const readStream = async (stream: AsyncIterable<Uint8Array>, max: number): Promise<Uint8Array> => {
-  const chunks: Array<Uint8Array> = []
-  let size = 0
-  for await (const chunk of stream) {
-    size += chunk.byteLength
-    if (size > max) throw new Error(`it is larger than ${max} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-const readFile = async (file: string, max: number): Promise<Uint8Array> => {
-  await using handle = await open(file, "r")
-  return await readStream(handle.createReadStream({ autoClose: false }), max)
-}
-
 const reasons: { readonly [code: string]: string } = {
   ENOENT: "the file does not exist",
   ERR_ENCODING_INVALID_ENCODED_DATA: "it is not a text in UTF-8"
 }
 
-const reasonOf = (error: unknown): string => reasons[systemErrorCode(error) ?? ""] ?? errorMessage(error)
+const readFailure = (source: string) => (error: unknown) => {
+  const reason =
+    error instanceof NodeStream.MaxBytesError
+      ? `it is larger than ${error.maxBytes} bytes`
+      : (reasons[systemErrorCode(error) ?? ""] ?? errorMessage(error))
+  return new CommandFailed({ message: `Cannot read ${source}: ${reason}` })
+}
 
-const attempt = <A>(source: string, read: () => Promise<A>) =>
-  Effect.tryPromise({
-    try: read,
-    catch: (error) => new CommandFailed({ message: `Cannot read ${source}: ${reasonOf(error)}` })
-  })
-
-const readTextOf = (file: string) => attempt(file, async () => decode(await readFile(file, maxBytes)))
-
-const readStdin = attempt("stdin", async () => decode(await readStream(process.stdin, maxBytes)))
+const readAll = (source: string, open = (): Readable => createReadStream(source), max = maxBytes) =>
+  NodeStream.toUint8Array(open, { maxBytes: max, onError: readFailure(source) })
 
 /** Reads a file of any content, or stdin for `-`, of at most `max` bytes. */
 export const readBytes = (file: string, max: number) =>
-  file === "-" ? attempt("stdin", () => readStream(process.stdin, max)) : attempt(file, () => readFile(file, max))
+  file === "-" ? readAll("stdin", () => process.stdin, max) : readAll(file, undefined, max)
+
+const readText = (source: string, open?: () => Readable) =>
+  Effect.flatMap(readAll(source, open), (bytes) =>
+    Effect.try({
+      try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
+      catch: readFailure(source)
+    })
+  )
 
 /** One argument by its key: a text to convert by the tool's schema, or a JSON value. */
 export type GivenArgument =
@@ -67,10 +58,14 @@ const parseWhole = (text: string, source: string): Effect.Effect<JsonObject, Com
 /** Reads the value of `--args`: JSON, `@FILE`, or `-` for stdin. Without a value there are no arguments. */
 const readWholeArguments = (value: string | undefined): Effect.Effect<JsonObject, CommandFailed> => {
   if (value === undefined) return Effect.succeed({})
-  if (value === "-") return Effect.flatMap(readStdin, (text) => parseWhole(text, "stdin"))
+  if (value === "-")
+    return Effect.flatMap(
+      readText("stdin", () => process.stdin),
+      (text) => parseWhole(text, "stdin")
+    )
   if (!value.startsWith("@")) return parseWhole(value, "--args")
   const file = value.slice(1)
-  return Effect.flatMap(readTextOf(file), (text) => parseWhole(text, file))
+  return Effect.flatMap(readText(file), (text) => parseWhole(text, file))
 }
 
 const expected = "expected KEY=VALUE, KEY=@FILE, KEY:=JSON, @FILE or -"
@@ -85,7 +80,7 @@ const readArgument = Effect.fnUntraced(function* (word: string): Effect.fn.Retur
       : { key, json }
   }
   if (value.startsWith("@@")) return { key, text: value.slice(1) }
-  return { key, text: value.startsWith("@") ? yield* readTextOf(value.slice(1)) : value }
+  return { key, text: value.startsWith("@") ? yield* readText(value.slice(1)) : value }
 })
 
 /** True for a word that stands for all arguments. */
