@@ -1,4 +1,4 @@
-import { Duration, Effect, Record, UndefinedOr } from "effect"
+import { Duration, Effect, Record } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { defaultAuditRotation } from "../../../adapters/audit/AuditFile.ts"
 import {
@@ -9,7 +9,7 @@ import {
   defaultValidateBytes,
   maxConfigurableMessageBytes
 } from "../../../adapters/socketio/limits.ts"
-import { type MemoryLimits, memoryShares } from "../../../adapters/process/memoryLimits.ts"
+import { memoryShares } from "../../../adapters/process/memoryLimits.ts"
 import { type LimitRow, type Limits, limitRows, memoryLimitRows } from "../../../application/server/Limits.ts"
 import { Right } from "../../../domain/model/Identity.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
@@ -28,47 +28,34 @@ import { expectedOrigin, expectedPath, isSocketPath, parseOrigin } from "../../c
 import { definedOnly } from "../../../domain/objects.ts"
 import { failCommand } from "../../CommandFailed.ts"
 
-type FixedLimits = Omit<Limits, keyof MemoryLimits>
-
-type LimitSettings = { readonly [L in keyof FixedLimits]: number } & {
-  readonly [L in keyof MemoryLimits]: number | undefined
-}
-
-const toLimit = (number: number | undefined, { metavar }: LimitRow): number | Duration.Duration | undefined => {
+/** A limit as operators set it: 0 for none, and times in whole seconds. */
+const toLimit = (number: number, { metavar }: LimitRow): number | Duration.Duration => {
   const limit = number === 0 ? Number.POSITIVE_INFINITY : number
-  return metavar === "SECONDS" ? UndefinedOr.map(limit, Duration.seconds) : limit
+  return metavar === "SECONDS" ? Duration.seconds(limit) : limit
 }
 
-/** The limits that operators have set, and the defaults of those that do not depend on the memory. */
-const toLimits = (settings: LimitSettings) => {
-  const rows: { readonly [L in keyof Limits]: LimitRow } = { ...limitRows, ...memoryLimitRows }
-  const limits = Record.map(settings, (number: number | undefined, name) => toLimit(number, rows[name]))
-  return definedOnly(limits) as FixedLimits & Partial<MemoryLimits>
-}
-
-/** A default as operators set limits; the inverse of `toLimits`. */
+/** A default as operators set limits; the inverse of `toLimit`. */
 const defaultOf = ({ byDefault }: LimitRow): number => {
   const number = Duration.isDuration(byDefault) ? Duration.toSeconds(byDefault) : byDefault
   return number === Number.POSITIVE_INFINITY ? 0 : number
 }
 
-const helpOf = ({ help, min }: LimitRow): string => (min === 0 ? `${help}, 0 for no limit` : help)
-
-const rowOf = ({ max, metavar, min }: LimitRow) => {
+const limitFlag = (row: LimitRow, more: { readonly default: number } | { readonly shown: string }) => {
+  const { flag: name, help, max, metavar, min } = row
   const [accepts, expected] = between(min, max)
-  return { metavar, check: [accepts, min === 0 ? `a number up to ${max}, or 0 for no limit` : expected] } as const
+  const check = [accepts, min === 0 ? `a number up to ${max}, or 0 for no limit` : expected] as const
+  const set: Flag.Flag<number | undefined> = setting.int(name, min === 0 ? `${help}, 0 for no limit` : help, {
+    metavar,
+    check,
+    ...more
+  })
+  return Flag.map(set, (number) => (number === undefined ? undefined : toLimit(number, row)))
 }
 
+/** A limit that depends on the memory has no value unless it is set. */
 export const limitFlags = {
-  ...Record.map(
-    limitRows,
-    (row: LimitRow): Flag.Flag<number> => setting.int(row.flag, helpOf(row), { ...rowOf(row), default: defaultOf(row) })
-  ),
-  ...Record.map(
-    memoryLimitRows,
-    (row, name): Flag.Flag<number | undefined> =>
-      setting.int(row.flag, helpOf(row), { ...rowOf(row), shown: `1/${memoryShares[name]} of the memory` })
-  )
+  ...Record.map(limitRows, (row: LimitRow) => limitFlag(row, { default: defaultOf(row) })),
+  ...Record.map(memoryLimitRows, (row, name) => limitFlag(row, { shown: `1/${memoryShares[name]} of the memory` }))
 }
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */
@@ -260,7 +247,7 @@ export const toServerOptions = Effect.fnUntraced(function* (options: ServerComma
   return {
     layer: {
       ...transport,
-      limits: toLimits(limits),
+      limits: definedOnly(limits) as Partial<Limits>,
       settings: { requireRole, drainTimeout },
       page: page && { ...(pageBodies && { bodies: {} }), apps: definedOnly({ origin: appOrigin, port: appPort }) },
       ...definedOnly({ redis: redis && { url: redis, prefix, ...definedOnly({ address: nodeAddress }) } })
