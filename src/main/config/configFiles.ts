@@ -98,7 +98,7 @@ export const readTextFile = (file: string): Effect.Effect<string, string> =>
   )
 
 /** Reads and parses a file; fails with the errors that make it unusable. */
-const readDocument = Effect.fnUntraced(function* (file: string, parse: (source: string) => JsoncDocument) {
+export const readDocument = Effect.fnUntraced(function* (file: string, parse: (source: string) => JsoncDocument) {
   const failWith = (errors: ReadonlyArray<Omit<ConfigDiagnostic, "file" | "severity">>) =>
     Effect.fail(errors.map((error): ConfigDiagnostic => ({ ...error, file, severity: "error" })))
   const text = yield* Effect.catch(readTextFile(file), (issue) => failWith([{ path: [], issue }]))

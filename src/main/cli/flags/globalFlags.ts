@@ -26,32 +26,18 @@ export const otlpFlag = GlobalFlag.Setting("otlp")({
   )
 })
 
-const logLevels = {
-  all: "All",
-  trace: "Trace",
-  debug: "Debug",
-  info: "Info",
-  warn: "Warn",
-  warning: "Warn",
-  error: "Error",
-  fatal: "Fatal",
-  none: "None"
-} as const
-
-const isLogLevel = (text: string): text is keyof typeof logLevels => Object.hasOwn(logLevels, text)
-
 /** Sets the log level of `A2C_LOG_LEVEL`, unless `--log-level` is given. */
 const logLevelLayer = Layer.unwrap(
   Effect.gen(function* () {
     const given = yield* GlobalFlag.LogLevel
     const wanted = yield* Effect.orDie(Config.option(Config.String("A2C_LOG_LEVEL")))
     if (Option.isSome(given) || Option.isNone(wanted)) return Layer.empty
-    const text = wanted.value.toLowerCase()
-    return isLogLevel(text)
-      ? Layer.succeed(References.MinimumLogLevel, logLevels[text])
-      : yield* new CommandFailed({
-          message: `A2C_LOG_LEVEL: expected ${Object.keys(logLevels).join("|")}, got ${JSON.stringify(wanted.value)}`
-        })
+    const words = { flags: { "log-level": [wanted.value.toLowerCase()] }, arguments: [] }
+    const [, level] = yield* Effect.mapError(GlobalFlag.LogLevel.flag.parse(words), (error) => {
+      const expected = error._tag === "InvalidValue" ? error.expected.replaceAll(/[" ]/g, "") : "a log level"
+      return new CommandFailed({ message: `A2C_LOG_LEVEL: expected ${expected}, got ${JSON.stringify(wanted.value)}` })
+    })
+    return Option.isNone(level) ? Layer.empty : Layer.succeed(References.MinimumLogLevel, level.value)
   })
 )
 

@@ -1,7 +1,8 @@
+import { parseArgs } from "node:util"
 import { Config, Effect, Option, Redacted, Result } from "effect"
 import type { CliError, Flag } from "effect/cli"
 import { isJsonObject } from "../../../domain/json.ts"
-import { formatDiagnostic, readTextFile } from "../../config/configFiles.ts"
+import { type ConfigDiagnostic, formatDiagnostic, readDocument } from "../../config/configFiles.ts"
 import { parseJsonc } from "../../config/jsonc.ts"
 import { parseYaml } from "../../config/yaml.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
@@ -11,33 +12,25 @@ import { currentNameOf, variablesOf } from "../flags/setting.ts"
 import { loggingFlags, otlpFlag } from "../flags/globalFlags.ts"
 import { configFlagName, configVariable, serverFlags } from "./flags.ts"
 
-/** In characters; the file has few lines per flag. */
-const maxFileLength = 256 * 1024
-
 type Parser = Pick<Flag.Flag<unknown>, "parse">
 
 type FileFlag = FlagDescription & Parser
 
-type Flags = { readonly [key: string]: Parser | Flags }
+const { config: _, limits, ...otherFlags } = serverFlags
 
-const describe = (flag: Parser): ReadonlyArray<FileFlag> => {
-  const description = describeFlag(flag)
-  return description === undefined ? [] : [{ ...description, parse: flag.parse }]
-}
-
-const describeAll = (flags: Flags): ReadonlyArray<FileFlag> =>
-  Object.values(flags).flatMap((flag) =>
-    typeof flag.parse === "function" ? describe({ ...flag, parse: flag.parse }) : describeAll(flag as Flags)
-  )
+const flags: ReadonlyArray<Parser> = [
+  ...Object.values({ ...otherFlags, ...limits }),
+  ...[...loggingFlags, otlpFlag].map(({ flag }) => flag)
+]
 
 const knownFlags: ReadonlyMap<string, FileFlag> = new Map(
-  [...describeAll(serverFlags), ...[...loggingFlags, otlpFlag].flatMap(({ flag }) => describe(flag))]
-    .filter(({ name }) => name !== configFlagName)
+  flags.flatMap((flag) => {
+    const description = describeFlag(flag)
+    if (description === undefined) return []
     // Effect's own flag has no variable; this command reads one.
-    .map((flag): [string, FileFlag] => [
-      flag.name,
-      flag.name === "log-level" ? { ...flag, variable: "A2C_LOG_LEVEL" } : flag
-    ])
+    const own = description.name === "log-level" && { variable: "A2C_LOG_LEVEL" }
+    return [[description.name, { ...description, ...own, parse: flag.parse }] as const]
+  })
 )
 
 /** The texts by which a command line would give a value; a reason when the type does not fit. */
@@ -72,12 +65,12 @@ const argumentsOf = Effect.fnUntraced(function* (key: string, value: unknown) {
 
 /** Reads a file of flags: YAML, or JSON with comments. Gives the arguments of each flag. */
 const readFlagsFile = Effect.fnUntraced(function* (file: string) {
-  const fail = (errors: ReadonlyArray<Omit<Parameters<typeof formatDiagnostic>[0], "file" | "severity">>) =>
+  const fail = (errors: ReadonlyArray<Omit<ConfigDiagnostic, "file" | "severity">>) =>
     failCommand(errors.map((error) => formatDiagnostic({ ...error, file, severity: "error" })).join("\n"))
-  const text = yield* Effect.catch(readTextFile(file), (issue) => fail([{ path: [], issue }]))
-  if (text.length > maxFileLength) return yield* fail([{ path: [], issue: "the file is too long" }])
-  const { errors, locate, value } = /\.jsonc?$/.test(file) ? parseJsonc(text) : parseYaml(text)
-  if (errors.length > 0) return yield* fail(errors)
+  const { locate, value } = yield* Effect.catch(
+    readDocument(file, /\.jsonc?$/.test(file) ? parseJsonc : parseYaml),
+    fail
+  )
   // A file with comments only has no value.
   if (value !== null && !isJsonObject(value)) {
     return yield* fail([{ path: [], issue: "expected the names of flags with values, as port: 7070" }])
@@ -92,24 +85,12 @@ const readFlagsFile = Effect.fnUntraced(function* (file: string) {
   return problems.length > 0 ? yield* fail(problems) : entries
 })
 
-/** Flags with a value that may stand before the command. */
-const globalValueFlags: ReadonlySet<string> = new Set(["--log-level", "--log-format", "--otlp", "--completions"])
+/** The flags with a value, some of which may stand before the command. */
+const valueFlags = [...knownFlags.values()].flatMap(({ isBoolean, name }) => (isBoolean ? [] : [name]))
 
-/** The position of the first word that is neither a flag nor its value. */
-const commandIndex = (args: ReadonlyArray<string>): number =>
-  args.findIndex((word, index) => !word.startsWith("-") && !globalValueFlags.has(args[index - 1] ?? ""))
-
-const hasFlag = (args: ReadonlyArray<string>, name: string): boolean =>
-  args.some((word) => word === `--${name}` || word === `--no-${name}` || word.startsWith(`--${name}=`))
-
-const valueOfFlag = (args: ReadonlyArray<string>, name: string): string | undefined => {
-  const index = args.findIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`))
-  const word = args[index]
-  return word?.includes("=") === true ? word.slice(word.indexOf("=") + 1) : args[index + 1]
-}
-
-const isSubcommand = (rest: ReadonlyArray<string>): boolean =>
-  rest.some((word, index) => ["key", "status"].includes(word) && !rest[index - 1]?.startsWith("--"))
+const parseOptions = Object.fromEntries(
+  [...valueFlags, configFlagName, "completions"].map((name) => [name, { type: "string" } as const])
+)
 
 const readVariable = (name: string) => Effect.orDie(Config.option(Config.String(name)))
 
@@ -118,19 +99,21 @@ const readVariable = (name: string) => Effect.orDie(Config.option(Config.String(
  * variables that are given win. Other command lines stay unchanged.
  */
 export const expandServerConfig = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
-  const at = commandIndex(args)
-  const rest = args.slice(at + 1)
-  if (args[at] !== "server" || isSubcommand(rest)) return args
-  if (args.some((word) => ["--help", "-h", "--version"].includes(word))) return args
-  const isGiven = hasFlag(rest, configFlagName)
+  const { tokens } = parseArgs({ args: [...args], options: parseOptions, strict: false, tokens: true })
+  const [command, subcommand] = tokens.filter((token) => token.kind === "positional")
+  if (command?.value !== "server" || subcommand !== undefined) return args
+  const given = new Map(
+    tokens.flatMap((token) => (token.kind === "option" ? [[token.name.replace(/^no-/, ""), token.value]] : []))
+  )
+  if (["help", "h", "version"].some((name) => given.has(name))) return args
   const fromVariable = Option.getOrUndefined(yield* readVariable(configVariable))
-  const file = isGiven ? valueOfFlag(rest, configFlagName) : fromVariable
+  const file = given.has(configFlagName) ? given.get(configFlagName) : fromVariable
   if (file === undefined || file === "") return args
   const added: Array<string> = []
   for (const { key, words } of yield* readFlagsFile(file)) {
     const variables = variablesOf(key, knownFlags.get(key)?.variable)
     const values = yield* Effect.forEach(variables, readVariable)
-    if (!values.some(Option.isSome) && !hasFlag(args, key)) added.push(...words)
+    if (!values.some(Option.isSome) && !given.has(key)) added.push(...words)
   }
-  return [...args.slice(0, at + 1), ...added, ...rest]
+  return args.toSpliced(command.index + 1, 0, ...added)
 })
