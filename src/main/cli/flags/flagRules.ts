@@ -1,3 +1,4 @@
+import { parseArgs } from "node:util"
 import { Config, Context, Effect, Option, Predicate } from "effect"
 import { type Command, Param } from "effect/cli"
 import { variableInHelp } from "./setting.ts"
@@ -82,11 +83,9 @@ const setVariable = (variable: string | undefined) =>
 /** How a flag is given: by its words, or by its variable. */
 const sourceOf = Effect.fnUntraced(function* (param: unknown) {
   const { name, variable } = describeFlag(param) ?? {}
-  const args = yield* CommandLine
-  const end = args.indexOf("--")
-  const words = args.slice(0, end < 0 ? args.length : end).map((word) => word.split("=", 1)[0] ?? "")
-  const given = words.find((word) => word === `--${name}` || word === `--no-${name}`)
-  return given === undefined ? yield* setVariable(variable) : [given]
+  const { tokens } = parseArgs({ args: [...(yield* CommandLine)], strict: false, tokens: true })
+  const given = tokens.find((token) => token.kind === "option" && [name, `no-${name}`].includes(token.name))
+  return given?.kind === "option" ? [given.rawName] : yield* setVariable(variable)
 })
 
 /** Warns of flags that have no effect beside the others: one line for each rule. */

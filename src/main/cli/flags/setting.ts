@@ -2,22 +2,12 @@ import { Config, Duration, Option, type Redacted, Schema, SchemaGetter } from "e
 import { Flag } from "effect/cli"
 import { checkUrl, resolveSecret } from "./secretFlags.ts"
 
-const units: { readonly [unit: string]: number } = {
-  "": 1,
-  b: 1,
-  kb: 1000,
-  mb: 1000 ** 2,
-  gb: 1000 ** 3,
-  kib: 1024,
-  mib: 1024 ** 2,
-  gib: 1024 ** 3
-}
+const prefixes = ["", "k", "m", "g"]
 
 /** Parses a size in bytes: `64KiB`, `1MB`, or bytes without a unit. */
 export const parseByteSize = (text: string): number | undefined => {
-  const [, digits, unit = ""] = /^(\d{1,12})\s*([a-z]*)$/i.exec(text.trim()) ?? []
-  const factor = Object.hasOwn(units, unit.toLowerCase()) ? units[unit.toLowerCase()] : undefined
-  const size = digits === undefined || factor === undefined ? Number.NaN : Number(digits) * factor
+  const [, digits, prefix = "", binary] = /^(\d{1,12})\s*(?:(?:([kmg])(i)?)?b)?$/i.exec(text.trim()) ?? []
+  const size = Number(digits) * (binary === undefined ? 1000 : 1024) ** prefixes.indexOf(prefix.toLowerCase())
   return Number.isSafeInteger(size) ? size : undefined
 }
 

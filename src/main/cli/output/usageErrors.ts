@@ -1,3 +1,4 @@
+import { parseArgs } from "node:util"
 import { Option } from "effect"
 import { CliError, type HelpDoc } from "effect/cli"
 import { didYouMean } from "../../config/didYouMean.ts"
@@ -18,13 +19,9 @@ const flagsOf = ({ flags, globalFlags = [], inheritedFlags = [] }: HelpDoc.HelpD
 
 /** The words of a command line behind the names of its command that are neither flags nor their values. */
 const operandsOf = ({ args, commandPath, helpDoc }: Usage): ReadonlyArray<string> => {
-  const withValue = new Set(
-    flagsOf(helpDoc).flatMap(({ aliases, name, type }) => (type === "boolean" ? [] : [`--${name}`, ...aliases]))
-  )
-  const end = args.indexOf("--")
-  const words = end < 0 ? args : args.slice(0, end)
-  const operands = words.filter((word, index) => !word.startsWith("-") && !withValue.has(words[index - 1] ?? ""))
-  return [...operands, ...(end < 0 ? [] : args.slice(end + 1))].slice(commandPath.length - 1)
+  const withValue = flagsOf(helpDoc).filter(({ type }) => type !== "boolean")
+  const options = Object.fromEntries(withValue.map(({ name }) => [name, { type: "string" } as const]))
+  return parseArgs({ args: [...args], options, strict: false }).positionals.slice(commandPath.length - 1)
 }
 
 /** The required flags and arguments that a command line and the environment leave out. */
