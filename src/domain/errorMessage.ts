@@ -38,3 +38,8 @@ export const errorMessage = (error: unknown): string => {
 /** The code of an error of the system or of Node, such as `ENOENT`. */
 export const systemErrorCode = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
+
+/** Catches the error of a missing file, and no other. */
+export const orUndefinedIfMissing = (error: unknown): undefined => {
+  if (systemErrorCode(error) !== "ENOENT") throw error
+}

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { Clock, Data, Duration, Effect, Latch, Layer, Result, Stream } from "effect"
 import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
-import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
+import { errorMessage, orUndefinedIfMissing, systemErrorCode } from "../../domain/errorMessage.ts"
 import { canonicalJson, isJsonObject } from "../../domain/json.ts"
 import { descriptorOf, descriptorProblem } from "../process/fileContents.ts"
 
@@ -130,10 +130,7 @@ const openTarget = async (file: string): Promise<AuditTarget> => {
   }
 }
 
-const renameIfExists = (from: string, to: string): Promise<void> =>
-  rename(from, to).catch((error: unknown) => {
-    if (systemErrorCode(error) !== "ENOENT") throw error
-  })
+const renameIfExists = (from: string, to: string): Promise<void> => rename(from, to).catch(orUndefinedIfMissing)
 
 /** A file that rotates when it is full. Its methods must not run concurrently. */
 const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => {

@@ -1,7 +1,7 @@
 import { constants } from "node:fs"
 import { open } from "node:fs/promises"
 import { Effect, Result, Semaphore } from "effect"
-import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
+import { errorMessage, orUndefinedIfMissing } from "../../domain/errorMessage.ts"
 import { isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import { replaceFile } from "./replaceFile.ts"
 
@@ -16,10 +16,7 @@ const hasFileModes = process.platform !== "win32"
  */
 export const readOwnerOnlyFile = async (file: string, maxBytes: number): Promise<Result.Result<unknown, string>> => {
   // Opened without waiting: a pipe may have no writer.
-  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
-    if (systemErrorCode(error) === "ENOENT") return undefined
-    throw error
-  })
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(orUndefinedIfMissing)
   if (handle === undefined) return Result.succeed(undefined)
   const stats = await handle.stat()
   if (!stats.isFile()) return Result.fail("it is not a regular file")

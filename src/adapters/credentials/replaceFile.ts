@@ -1,11 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { chmod, chown, mkdir, readlink, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
-import { systemErrorCode } from "../../domain/errorMessage.ts"
-
-const orUndefinedIfMissing = (error: unknown): undefined => {
-  if (systemErrorCode(error) !== "ENOENT") throw error
-}
+import { orUndefinedIfMissing } from "../../domain/errorMessage.ts"
 
 /** The file behind links, which stay, also while it is missing. Fails for devices, pipes and folders: a rename would end them. */
 export const replaceableFile = async (file: string): Promise<string> => {

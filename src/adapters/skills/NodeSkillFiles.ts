@@ -12,7 +12,7 @@ import {
   type StagedFile,
   StagingError
 } from "../../application/ports/files/SkillFiles.ts"
-import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
+import { errorMessage, orUndefinedIfMissing, systemErrorCode } from "../../domain/errorMessage.ts"
 import { isSkillFolder } from "../../domain/skills/skillPaths.ts"
 import { watchFolders } from "../folders/watchFolders.ts"
 import { parseYamlValue } from "./parseYamlValue.ts"
@@ -207,10 +207,7 @@ const makeStage = Effect.fnUntraced(function* (parent: string = tmpdir()) {
 const isIgnored = (name: string): boolean => name === "node_modules" || name === ".git"
 
 const listFolders = async (folder: string): Promise<ReadonlyArray<string>> => {
-  const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
-    if (systemErrorCode(error) === "ENOENT") return []
-    throw error
-  })
+  const entries = (await readdir(folder, { withFileTypes: true }).catch(orUndefinedIfMissing)) ?? []
   const names: Array<string> = []
   for (const entry of entries.filter(({ name }) => isSkillFolder(name))) {
     // A link can be broken.

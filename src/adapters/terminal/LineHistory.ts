@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises"
 import { dirname } from "node:path"
 import { text as textOf } from "node:stream/consumers"
 import { Effect } from "effect"
-import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
+import { errorMessage, orUndefinedIfMissing } from "../../domain/errorMessage.ts"
 import { replaceFile } from "../credentials/replaceFile.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 
@@ -16,9 +16,9 @@ export const maxHistoryLines = 500
 const maxLineBytes = 4096
 const maxFileBytes = 256 * 1024
 
-/** The end of a file, and whether the file is longer. */
+/** The end of a file that may be missing, and whether the file is longer. */
 const readTail = async (file: string) => {
-  const { size } = await stat(file)
+  const { size } = (await stat(file).catch(orUndefinedIfMissing)) ?? { size: 0 }
   const start = Math.max(0, size - maxFileBytes)
   return { text: size === 0 ? "" : await textOf(createReadStream(file, { start, end: size - 1 })), isCut: start > 0 }
 }
@@ -39,17 +39,11 @@ const appendLine = (file: string, line: string): void => {
  * lines when it is opened. A file that cannot be used is reported, and the shell runs without it.
  */
 export const openHistory = Effect.fnUntraced(function* (file: string) {
-  const tail = yield* Effect.result(
-    Effect.tryPromise({
-      try: () => readTail(file),
-      catch: (error) => ({ code: systemErrorCode(error), reason: errorMessage(error) })
-    })
+  const tail = yield* Effect.tryPromise({ try: () => readTail(file), catch: errorMessage }).pipe(
+    Effect.catch((reason) => Effect.asVoid(Effect.logWarning("shell history not loaded", { file, reason })))
   )
-  if (tail._tag === "Failure" && tail.failure.code !== "ENOENT") {
-    yield* Effect.logWarning("shell history not loaded", { file, reason: tail.failure.reason })
-    return undefined
-  }
-  const { isCut, text } = tail._tag === "Success" ? tail.success : { isCut: false, text: "" }
+  if (tail === undefined) return undefined
+  const { isCut, text } = tail
   const all = text.split("\n").slice(isCut ? 1 : 0, -1)
   const lines = all.filter(isKept).slice(-maxHistoryLines)
   if (isCut || all.length > 2 * maxHistoryLines) {

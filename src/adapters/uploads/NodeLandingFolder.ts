@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { LandingFailed, LandingFolder, type LandingPart } from "../../application/ports/files/LandingFolder.ts"
 import { numberFileName } from "../../domain/blobs/fileNames.ts"
-import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
+import { errorMessage, orUndefinedIfMissing, systemErrorCode } from "../../domain/errorMessage.ts"
 
 /** File names of uploads never start with a dot. */
 const partPattern = /^\.a2c-upload-[0-9a-f-]{36}\.part$/
@@ -89,10 +89,7 @@ const openPart = Effect.fnUntraced(function* (
 
 const collectOrphans = (folder: string) =>
   fileOperation(`Cannot clean up the folder ${folder}`, async () => {
-    const names = await readdir(folder).catch((error: unknown) => {
-      if (systemErrorCode(error) === "ENOENT") return []
-      throw error
-    })
+    const names = (await readdir(folder).catch(orUndefinedIfMissing)) ?? []
     let removed = 0
     for (const path of names.filter((name) => partPattern.test(name)).map((name) => join(folder, name))) {
       const found = await lstat(path).catch(() => undefined)

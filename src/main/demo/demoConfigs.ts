@@ -24,20 +24,14 @@ export const demoServers = {
 const packages = Object.entries(demoServers).map(([name, version]) => `${name}@${version}`)
 
 /** The entry point of an MCP server, as installed beside this package or by the demo. */
-const findDemoServer = (name: keyof typeof demoServers) => {
+const findDemoServer = (name: string) => {
   const folder = userCacheFolder("demo")
-  for (const place of [import.meta.url, ...(folder === undefined ? [] : [join(folder, "package.json")])]) {
-    try {
-      return createRequire(place).resolve(`${name}/dist/index.js`)
-    } catch {
-      // The next place may have it.
-    }
-  }
-  return undefined
+  const paths = [import.meta.dirname, ...(folder === undefined ? [] : [folder])]
+  const find = () => createRequire(import.meta.url).resolve(`${name}/dist/index.js`, { paths })
+  return Result.getOrUndefined(Result.try(find))
 }
 
-const areFound = (): boolean =>
-  Object.keys(demoServers).every((name) => findDemoServer(name as keyof typeof demoServers) !== undefined)
+const areFound = (): boolean => Object.keys(demoServers).every((name) => findDemoServer(name) !== undefined)
 
 /** Installs the MCP servers of the demo from npm into a cache of the user, unless they are there. */
 export const installDemoServers = Effect.fnUntraced(

@@ -6,7 +6,7 @@ import { parse } from "yaml"
 import { FolderUnreadable, type PackFolderEntry, PackFolders } from "../../../application/ports/packs/PackFolders.ts"
 import { thrownMessage } from "../execution/runPackCode.ts"
 import { watchFolders } from "../../folders/watchFolders.ts"
-import { systemErrorCode } from "../../../domain/errorMessage.ts"
+import { orUndefinedIfMissing, systemErrorCode } from "../../../domain/errorMessage.ts"
 import { isGeneratedManifest } from "../install/NpmInstaller.ts"
 
 /** Files per pack; files of a folder come before its subfolders. */
@@ -79,8 +79,6 @@ const maxConfigLength = 256 * 1024
 
 const maxEntries = 1000
 
-const isNotFound = (error: unknown): boolean => systemErrorCode(error) === "ENOENT"
-
 const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise<PackFolderEntry["config"]> => {
   const name = ["config.yaml", "config.yml"].find((one) => files.includes(one))
   if (name === undefined) return undefined
@@ -114,16 +112,14 @@ const findEntry = async (folder: string, name: string): Promise<PackFolderEntry 
     const files = await listFiles(path)
     return { name, path, files, config: await readConfig(path, files), version }
   } catch (error) {
-    return isNotFound(error) ? undefined : { name, path, files: [], config: undefined, version: "unreadable" }
+    if (systemErrorCode(error) === "ENOENT") return undefined
+    return { name, path, files: [], config: undefined, version: "unreadable" }
   }
 }
 
 const scan = async (folder: string): Promise<ReadonlyArray<PackFolderEntry>> => {
   const found: Array<PackFolderEntry | undefined> = []
-  const present = await readdir(folder).catch((error) => {
-    if (isNotFound(error)) return []
-    throw error
-  })
+  const present = (await readdir(folder).catch(orUndefinedIfMissing)) ?? []
   const names = present.filter((name) => !isExcluded(name)).toSorted()
   for (const name of names.slice(0, maxEntries)) found.push(await findEntry(folder, name))
   return found.filter((entry) => entry !== undefined)
