@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { posix, resolve } from "node:path"
 import { Config, Context, Effect, Layer, Option, Redacted } from "effect"
 import { isPrivateFolder, makePrivateFolder, maxSocketPathBytes } from "../../../adapters/http/unixSocket.ts"
-import { homeFolder } from "../../../adapters/process/userFolders.ts"
+import { homeFolder, pathBelow } from "../../../adapters/process/userFolders.ts"
 import * as SocketIoClient from "../../../adapters/socketio/client/SocketIoClient.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
 import type { LineName } from "../../../domain/wire/lines.ts"
@@ -17,18 +17,13 @@ export interface SharedIdentity {
   readonly tokenFile: string | undefined
 }
 
-const readFolder = (variable: string) =>
-  Effect.map(Effect.orDie(Config.withDefault(Config.String(variable), "")), (folder) =>
-    // The XDG specification ignores relative paths.
-    posix.isAbsolute(folder) ? [folder] : []
-  )
+const readVariable = (name: string) => Effect.orDie(Config.withDefault(Config.String(name), ""))
 
 /** The folders for sockets, best first. A host program may start its process without the first variable. */
 const socketFolders = Effect.gen(function* () {
-  const [runtime, cache] = yield* Effect.all([readFolder("XDG_RUNTIME_DIR"), readFolder("XDG_CACHE_HOME")])
-  const home = cache.length > 0 ? undefined : homeFolder()
-  const below = home === undefined ? [] : [posix.join(home, ".cache")]
-  return [...runtime, ...cache, ...below].map((folder) => posix.join(folder, "a2c"))
+  const runtime = pathBelow(yield* readVariable("XDG_RUNTIME_DIR"), undefined, "", "a2c")
+  const cache = pathBelow(yield* readVariable("XDG_CACHE_HOME"), homeFolder(), ".cache", "a2c")
+  return [runtime, cache].filter((folder) => folder !== undefined)
 })
 
 /** The credential as far as it tells identities apart; a file may get a new token. */

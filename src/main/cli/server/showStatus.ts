@@ -1,4 +1,4 @@
-import { Clock, Effect, Stream } from "effect"
+import { Clock, Effect, Result, Stream } from "effect"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { ReportedStatus } from "../../../application/server/observability/statusReport.ts"
 import { parseJson } from "../../../domain/json.ts"
@@ -133,17 +133,12 @@ const watchInterval = "2 seconds"
 /** Shows the status every two seconds: a terminal redraws the report, elsewhere each has its line. A failure does not end it. */
 const watchStatus = ({ json, listOffices }: StatusCommandOptions, fetching: ReturnType<typeof statusOf>) => {
   if (!json && (listOffices || tableTerminal() !== undefined)) {
-    const text = Effect.match(fetching, {
-      onSuccess:
-        ({ report }) =>
-        () =>
-          formatSummary(report),
-      onFailure:
-        ({ message }) =>
-        () =>
-          formatColumns([[{ text: message, colour: "red" }]])
+    const outcomes = Stream.mapEffect(Stream.tick(watchInterval), () => Effect.result(fetching))
+    const format = Result.match({
+      onSuccess: ({ report }: Effect.Success<typeof fetching>) => formatSummary(report),
+      onFailure: ({ message }: CommandFailed) => formatColumns([[{ text: message, colour: "red" }]])
     })
-    return showLive(Stream.mapEffect(Stream.tick(watchInterval), () => text))
+    return showLive(Stream.map(outcomes, (outcome) => () => format(outcome)))
   }
   const step = Effect.gen(function* () {
     const { raw, report } = yield* fetching
