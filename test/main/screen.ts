@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { cli } from "./processes.ts"
 
 /** What a person sees of a command on a terminal. */
-export interface Screen {
+interface Screen {
   /** The lines, with those that have left the screen. */
   readonly lines: () => ReadonlyArray<string>
   /** The lines of several words that the terminal has broken, because they were too wide. */

@@ -130,7 +130,7 @@ describe("a2c server observability", () => {
         /^state +ready$/m,
         /^members +no Agent, 1 Computer$/m,
         /^outcomes +.*tool_error 1/m,
-        /^latency +p50 [\d.]+ m?s, p90/m,
+        /^call time with waits +p50 [\d.]+ m?s, p90/m,
         /^team +0\.2 +no Agent +1 Computer$/m
       ]) {
         assert.match(status.stdout, line)
