@@ -93,6 +93,7 @@ describe("a2c server --config", () => {
         ["server", "status"],
         ["server", "--log-level", "debug", "status", "http://127.0.0.1:7070"],
         ["server", "key", "--list", "keys.json"],
+        ["server", "health", "http://127.0.0.1:7070"],
         ["server", "--help"],
         ["computer", "--config", "mcp.json", "--office", "server"],
         ["agent", "call", "server"],
