@@ -1,26 +1,15 @@
-import { Effect, Layer } from "effect"
-import { deriveBundleId } from "../../../domain/config/bundleId.ts"
-import type { ComputerConfig, ServerConfig } from "../../../domain/config/computerConfig.ts"
-import { withParameterDefaults } from "../../../domain/config/endpointParameters.ts"
+import { Effect, Layer, Schema } from "effect"
+import { type ComputerConfig, ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { McpConnector, type McpSession } from "../../ports/McpSession.ts"
 
 /** MCP sessions in this process by server name: devices, packs, an office. */
 export type InProcessSessions = { readonly [server: string]: McpSession }
 
-const inProcessParameters = withParameterDefaults("stdio", { command: "(in process)" })
+const decodeServer = Schema.decodeSync(ServerConfig)
 
 /** A placeholder configuration, visible to Agents through `client:get_config`; the session ignores it. */
-const inProcessConfig = (name: string): ServerConfig => ({
-  name,
-  bundleId: deriveBundleId(name, "stdio", inProcessParameters),
-  type: "stdio",
-  disabled: false,
-  forbiddenTools: [],
-  toolMeta: {},
-  defaultToolMeta: null,
-  vrl: null,
-  parameters: inProcessParameters
-})
+const inProcessConfig = (name: string): ServerConfig =>
+  decodeServer({ name, type: "stdio", server_parameters: { command: "(in process)" } })
 
 /** Adds a server for every session that the configuration does not name. */
 export const addInProcessServers = (config: ComputerConfig, sessions: InProcessSessions): ComputerConfig => {
