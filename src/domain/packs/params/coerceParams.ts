@@ -1,4 +1,11 @@
-import { checkJsonBody, isJsonObject, type JsonObject, maxJsonDepth, parseJson } from "../../json.ts"
+import {
+  checkJsonBody,
+  isJsonObject,
+  type JsonObject,
+  maxJsonDepth,
+  parseJson,
+  withoutUnsafeParts
+} from "../../json.ts"
 import {
   itemSchema,
   literalValues,
@@ -95,14 +102,6 @@ export const coerceForm = (schema: JsonObject, fields: JsonObject): JsonObject =
   )
 }
 
-/** Clones a default, so changes to arguments never reach the schema. */
-const cloneJson = (value: unknown, depth: number): unknown => {
-  if (depth > maxJsonDepth) return null
-  if (Array.isArray(value)) return value.map((item) => cloneJson(item, depth + 1))
-  if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cloneJson(member, depth + 1)]))
-}
-
 const fillValue = (root: JsonObject, schema: unknown, value: unknown, depth: number): unknown => {
   if (typeof value !== "object" || value === null || depth > maxJsonDepth) return value
   const parts = collectSubschemas(root, schema, "single")
@@ -114,7 +113,8 @@ const fillValue = (root: JsonObject, schema: unknown, value: unknown, depth: num
   const names = new Set(given.map(([name]) => name))
   const added = [...members].flatMap(([name, member]) => {
     const declared = names.has(name) ? undefined : defaultOf(root, member)
-    return declared === undefined ? [] : [[name, cloneJson(declared.value, 0)] as const]
+    // A copy: changes to arguments never reach the schema.
+    return declared === undefined ? [] : [[name, withoutUnsafeParts(declared.value)] as const]
   })
   return Object.fromEntries([
     ...given.map(([name, member]) => [name, fillValue(root, members.get(name), member, depth + 1)] as const),
