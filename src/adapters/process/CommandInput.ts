@@ -4,6 +4,7 @@ import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import { spawnGuarded } from "./spawnGuarded.ts"
 import { makeSecrets } from "../../application/computer/inputs/Secrets.ts"
 import { truncateQuote } from "../../domain/errorMessage.ts"
+import { decodeUtf8 } from "../../domain/utf8.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { redactText } from "../log/redact.ts"
 
@@ -67,12 +68,6 @@ const readOutput = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array
   })
 })
 
-const decodeOutput = (chunks: ReadonlyArray<Uint8Array>) =>
-  Effect.try({
-    try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)).trim(),
-    catch: () => commandFailed("printed invalid UTF-8")
-  })
-
 /**
  * Runs the commands of `command` inputs. The value is the trimmed output (spec §8.5). Fails when the command does not
  * start, exits with a code other than 0, prints more than 64 KiB or exceeds `timeout`. The message quotes the last lines
@@ -106,7 +101,10 @@ export const make = (
       const reading = yield* Effect.forkScoped(Effect.ignore(Stream.runForEach(child.stderr, keepTail)))
       yield* readOutput(child.stdout, chunks)
       const code = yield* Effect.option(child.exitCode)
-      if (Option.contains(code, ChildProcessSpawner.ExitCode(0))) return yield* decodeOutput(chunks)
+      if (Option.contains(code, ChildProcessSpawner.ExitCode(0))) {
+        const text = decodeUtf8(Buffer.concat(chunks))
+        return Option.isSome(text) ? text.value.trim() : yield* commandFailed("printed invalid UTF-8")
+      }
       yield* Effect.timeoutOption(Fiber.await(reading), endTimeout)
       return yield* failWithErrorOutput(Option.isNone(code) ? "was ended by a signal" : `ended with code ${code.value}`)
     })

@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises"
 import { extname, join } from "node:path"
 import type { IncomingMessage } from "node:http"
-import { Cause, Effect, Result, type Scope, Stream } from "effect"
+import { Cause, Effect, Option, Result, type Scope, Stream } from "effect"
 import { Multipart } from "effect/http"
 import { parse, type ParseError } from "jsonc-parser"
 import type { PackFile } from "../../../application/ports/packs/PackLoader.ts"
@@ -11,6 +11,7 @@ import { ClientDisconnected, limitedBody, type PendingRequest } from "../../http
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { reject, rejectParams, RequestRejected } from "./reply.ts"
 import { checkJsonBody, isJsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
+import { decodeUtf8 } from "../../../domain/utf8.ts"
 
 /** Parses a media type and its charset, in lower case; JSON without a header. */
 export const parseContentType = ({ headers }: IncomingMessage) => {
@@ -53,10 +54,8 @@ const checkParams = Effect.fnUntraced(function* (value: unknown) {
 
 const readText = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const chunks = yield* Stream.runCollect(bodyStream(body, maxBytes))
-  return yield* Effect.try({
-    try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)),
-    catch: () => rejectParams("The body is not UTF-8")
-  })
+  const text = decodeUtf8(Buffer.concat(chunks))
+  return Option.isSome(text) ? text.value : yield* rejectParams("The body is not UTF-8")
 })
 
 export const readJson = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
