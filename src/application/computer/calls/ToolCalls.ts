@@ -132,14 +132,12 @@ const makeCallExecutions = Effect.gen(function* () {
 
 /** Executes calls on the running MCP servers; all calls end with the scope. */
 export const makeToolCalls = Effect.fnUntraced(function* ({
-  currentOffice = () => undefined,
-  reporter = silentReporter,
+  reporter,
   secrets,
   ...given
-}: Omit<ConsentParts, "audit" | "currentOffice"> & {
-  readonly currentOffice?: ConsentParts["currentOffice"]
-  /** Tells the callers of the office; nothing by default. */
-  readonly reporter?: CallReporter | undefined
+}: Omit<ConsentParts, "audit"> & {
+  /** Tells the callers of the office. */
+  readonly reporter: CallReporter
   readonly secrets: Secrets
 }) {
   const { computer, servers } = given
@@ -147,7 +145,7 @@ export const makeToolCalls = Effect.fnUntraced(function* ({
   const { run, cancel, endAgentCalls, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const { find, findServer } = yield* makeToolLookup(computer, servers)
-  const parts = { ...given, currentOffice, audit: yield* makeDecisionAudit(computer) }
+  const parts = { ...given, audit: yield* makeDecisionAudit(computer) }
   const consent = yield* makeCallConsent(parts)
   const elicitations = yield* makeCallElicitations(parts, secrets)
   const { invoke, transform } = yield* makeToolInvocation(computer, consent.makeToolCheck)

@@ -32,7 +32,7 @@ const callsOn = Effect.fnUntraced(function* (
   tools: ReadonlyArray<MemoryTool>,
   settings: Partial<ComputerSettings> = {},
   more: JsonObject = {},
-  reporter?: CallReporter
+  reporter: CallReporter = silentReporter
 ) {
   const alpha = yield* makeMemoryMcpServer({ tools })
   const consent = settings.confirm === undefined ? { default_tool_meta: { auto_apply: true } } : {}
@@ -42,6 +42,7 @@ const callsOn = Effect.fnUntraced(function* (
     const calls = yield* makeToolCalls({
       approvals: yield* makeApprovals("pc-1", supervisor),
       computer: "pc-1",
+      currentOffice: () => undefined,
       reporter,
       secrets: makeSecrets(),
       servers: supervisor
@@ -85,6 +86,8 @@ const changing = Effect.gen(function* () {
     const { callLocally } = yield* makeToolCalls({
       approvals: yield* makeApprovals("pc-1", supervisor),
       computer: "pc-1",
+      currentOffice: () => undefined,
+      reporter: silentReporter,
       secrets: makeSecrets(),
       servers: supervisor
     })

@@ -70,6 +70,7 @@ const race = Effect.fnUntraced(function* (
     const { call, cancel } = yield* makeToolCalls({
       approvals,
       computer: "pc",
+      currentOffice: () => undefined,
       reporter,
       secrets: makeSecrets(),
       servers: supervisor

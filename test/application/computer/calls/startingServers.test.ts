@@ -43,6 +43,7 @@ const callsOn = Effect.gen(function* () {
     makeToolCalls({
       approvals,
       computer: "pc-1",
+      currentOffice: () => undefined,
       reporter: {
         report: (report) => Effect.sync(() => void reports.push(report)),
         announceWait: () => Effect.succeed(false)
