@@ -30,20 +30,13 @@ export interface MarketplacePlugin extends PluginManifest {
   readonly folder: string
 }
 
-export interface Marketplace {
-  readonly name: string | undefined
-  readonly plugins: ReadonlyArray<MarketplacePlugin>
-  /** The parts of the marketplace that are not used. */
-  readonly rejected: ReadonlyArray<{ readonly plugin: string; readonly reason: string }>
-}
-
 /** Normalizes a path below a folder, which may be the folder itself. */
 const parseFolder = (path: string): Result.Result<string, "traversal"> =>
   Result.orElse(normalizePath(path), (problem) =>
     problem === "traversal" ? Result.fail(problem) : Result.succeed(sameFolder)
   )
 
-const joinFolders = (folder: string, below: string): string => {
+export const joinFolders = (folder: string, below: string): string => {
   if (folder === sameFolder) return below
   return below === sameFolder ? folder : `${folder}/${below}`
 }
@@ -83,7 +76,7 @@ const parsePlugin = (entry: JsonObject, root: string): Result.Result<Marketplace
   })
 
 /** Reads the value of a `marketplace.json`. Ignores unknown members, and rejects unusable plugins with their reasons. */
-export const parseMarketplace = (value: unknown): Result.Result<Marketplace, string> => {
+export const parseMarketplace = (value: unknown) => {
   if (!isJsonObject(value)) return Result.fail("not an object")
   const { plugins: entries } = value
   if (!Array.isArray(entries)) return Result.fail("plugins is not a list")

@@ -4,6 +4,7 @@ import { parseJson } from "../../../../domain/json.ts"
 import { maxFrontMatterBytes, parseSkillManifest, splitFrontMatter } from "../../../../domain/skills/frontMatter.ts"
 import {
   defaultSkillsFolder,
+  joinFolders,
   marketplaceFile,
   type MarketplacePlugin,
   parseMarketplace,
@@ -119,8 +120,6 @@ const orProblem = (scan: Effect.Effect<SkillScan, SkillFileError | string>, sour
     Effect.succeed(problemScan(source, skill, typeof error === "string" ? error : error.message))
   )
 
-const joinPath = (folder: string, name: string): string => (folder === sameFolder ? name : `${folder}/${name}`)
-
 interface FolderSource {
   readonly source: string
   readonly nameOf: (skill: string) => SkillName
@@ -179,7 +178,7 @@ const skillFoldersOf = Effect.fnUntraced(function* (
     Effect.fnUntraced(function* (folder) {
       const path = yield* files.resolveFolder(root, folder)
       const isSkill = (yield* Effect.result(readSkillManifest(files, path)))._tag === "Success"
-      return isSkill ? [folder] : (yield* files.listFolders(path)).map((name) => joinPath(folder, name))
+      return isSkill ? [folder] : (yield* files.listFolders(path)).map((name) => joinFolders(folder, name))
     })
   )
   return found.flat()
