@@ -1,7 +1,7 @@
 import { type Approver, Caller, isInOffice, isSameCaller } from "./Caller.ts"
 import { Schema } from "effect"
 import { makeCodec } from "../validation.ts"
-import { maxPartLength, maxPins } from "../tools/toolPins.ts"
+import { maxPins, ToolPin } from "../tools/toolPins.ts"
 
 // MCP servers, the Server and programs choose names: one that the codec rejects would keep all approvals from the file.
 const Text = Schema.String
@@ -32,30 +32,10 @@ export interface Grant extends Schema.Schema.Type<typeof StoredGrant> {}
 /** Grants of a Computer. The oldest ones are dropped first. */
 export const maxStandingApprovals = 1000
 
-const Part = Schema.String.check(Schema.isMaxLength(maxPartLength + 100))
-
-const StoredPin = Schema.Struct({
-  server: Text,
-  tool: Text,
-  digest: Text,
-  definition: Schema.Struct({
-    name: Part,
-    description: Part,
-    schema: Part,
-    annotations: Part,
-    server: Part,
-    /** Missing in files of earlier versions. */
-    launch: Optional(Part),
-    source: Optional(Text)
-  }),
-  at: Schema.Finite,
-  by: Text
-})
-
 const Stored = Schema.Struct({
   /** The oldest one first, as the pins. */
   grants: Schema.Array(StoredGrant).check(Schema.isMaxLength(maxStandingApprovals)),
-  pins: Schema.Array(StoredPin).check(Schema.isMaxLength(maxPins))
+  pins: Schema.Array(ToolPin).check(Schema.isMaxLength(maxPins))
 })
 
 /** What a Computer keeps about approvals between its runs. */

@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
 import type { ServerConfig } from "../config/computerConfig.ts"
@@ -14,27 +15,40 @@ export const toolParts = ["name", "description", "schema", "annotations", "serve
 
 type ToolPart = (typeof toolParts)[number]
 
+/** Characters of one part of a pin. */
+export const maxPartLength = 4000
+
+const Part = Schema.String.check(Schema.isMaxLength(maxPartLength + 100))
+
 /**
  * A tool as it is approved: texts to show, the schema and annotations as indented JSON. `server` identifies the endpoint of
- * the MCP server, and `launch` shows it; `source` is where its configuration comes from.
+ * the MCP server, and `launch` shows it; `source` is where its configuration comes from. Files of earlier versions have
+ * neither of these two.
  */
-export type PinnedDefinition = { readonly [P in ToolPart]: string } & {
-  readonly launch?: string
-  readonly source?: string
-}
+const PinnedDefinition = Schema.Struct({
+  name: Part,
+  description: Part,
+  schema: Part,
+  annotations: Part,
+  server: Part,
+  launch: Schema.optionalKey(Part),
+  source: Schema.optionalKey(Schema.String)
+})
+export type PinnedDefinition = typeof PinnedDefinition.Type
 
 /** The definition of a tool that was approved last. */
-export interface ToolPin {
-  readonly server: string
+export const ToolPin = Schema.Struct({
+  server: Schema.String,
   /** The name at the MCP server. */
-  readonly tool: string
-  readonly digest: string
+  tool: Schema.String,
+  digest: Schema.String,
   /** Truncated, for display. */
-  readonly definition: PinnedDefinition
+  definition: PinnedDefinition,
   /** Milliseconds of the epoch. */
-  readonly at: number
-  readonly by: string
-}
+  at: Schema.Finite,
+  by: Schema.String
+})
+export type ToolPin = typeof ToolPin.Type
 
 /** How a tool differs from the one that was approved. */
 export interface ToolChange {
@@ -45,9 +59,6 @@ export interface ToolChange {
 
 /** Pins of a Computer. The oldest ones are dropped first. */
 export const maxPins = 1000
-
-/** Characters of one part of a pin. */
-export const maxPartLength = 4000
 
 export const sha256Hex = (text: string): string => bytesToHex(sha256(encodeUtf8(text)))
 
