@@ -1,20 +1,14 @@
 import { Duration } from "effect"
 import { type Backoff, backoffMillis, restartBackoff } from "../time/backoff.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
-import type { JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
+import type { ServerCatalogue } from "../tools/ServerCatalogue.ts"
 
 /** Why a request to an MCP server, or its session, failed. */
 export type McpErrorReason = "protocol" | "unauthorized" | "forbidden" | "closed" | "unavailable" | "unsupported"
 
 /** What an MCP server lists, in the form that MCP requires. */
-export interface McpListings {
-  readonly tools: ReadonlyArray<JsonObject>
-  readonly resources: ReadonlyArray<JsonObject>
-  readonly prompts: ReadonlyArray<JsonObject>
-  /** Resource templates. */
-  readonly templates: ReadonlyArray<JsonObject>
-}
+export type McpListings = Omit<ServerCatalogue, "info">
 
 /** What an MCP server offers to an office; the application adds its session. */
 export interface McpOffer extends McpListings {

@@ -31,6 +31,7 @@ const ServerCatalogue = Schema.Struct({
   tools: Schema.Array(JsonObject),
   resources: Schema.Array(JsonObject),
   prompts: Schema.Array(JsonObject),
+  /** Resource templates. */
   templates: Schema.Array(JsonObject)
 })
 /** What an MCP server told of itself: its info, and its lists in the form that MCP requires. */
