@@ -40,14 +40,8 @@ export interface Catalogue {
   readonly invalidTags: ReadonlyArray<{ readonly server: string; readonly originalName: string }>
 }
 
-/** A tool of an MCP server as the office may see it. */
-export interface CatalogueTool {
-  readonly entry: CatalogueEntry
-  /** Its declared tags are malformed, and ignored. */
-  readonly hasInvalidTags: boolean
-}
-
-const toCatalogueTool = (config: ServerConfig, listed: JsonObject, naming: Naming): CatalogueTool => {
+/** A tool of an MCP server as the office may see it, and whether its declared tags are malformed, and ignored. */
+const toCatalogueTool = (config: ServerConfig, listed: JsonObject, naming: Naming) => {
   const { _meta, annotations, inputSchema, outputSchema } = listed
   const originalName = stringOrEmpty(listed["name"])
   const configured = mergeToolMeta(
@@ -57,7 +51,7 @@ const toCatalogueTool = (config: ServerConfig, listed: JsonObject, naming: Namin
   const declared = parseDeclaredTags(asObject(_meta))
   const meta = withDeclaredTags(configured, Result.getOrUndefined(declared))
   const shortName = meta?.alias ?? originalName
-  const entry = {
+  const entry: CatalogueEntry = {
     tool: {
       name: naming.toolName(config, shortName),
       bundleId: config.bundleId,
@@ -76,7 +70,7 @@ const toCatalogueTool = (config: ServerConfig, listed: JsonObject, naming: Namin
 }
 
 /** The tools of one MCP server. */
-export const listTools = ({ config, tools }: ServerTools, naming: Naming): ReadonlyArray<CatalogueTool> =>
+export const listTools = ({ config, tools }: ServerTools, naming: Naming) =>
   tools.map((listed) => toCatalogueTool(config, listed, naming))
 
 /**
