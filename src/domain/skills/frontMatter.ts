@@ -7,22 +7,16 @@ import { decodeUtf8Lossy } from "../utf8.ts"
 /** The maximum size of a front matter block with its delimiters, in bytes. A longer one is content. */
 export const maxFrontMatterBytes = 64 * 1024
 
-/** The parts of a SKILL.md: the YAML text of its front matter, and where the content begins, in bytes. */
-export interface SplitSkillFile {
-  /** Missing without a front matter block. */
-  readonly yaml: string | undefined
-  readonly contentOffset: number
-}
-
 /** The first line, after a byte order mark, and a later one, in text of one character per byte. */
 const openingLine = /^(?:\xef\xbb\xbf)?---[ \t]*(?:\r?\n|$)/
 const closingLine = /(?<=^|\n)---[ \t]*(?:\r?\n|$)/
 
 /**
  * Finds the front matter of a SKILL.md: the text between a first line of three dashes and the next such line. `bytes` are
- * the file, or its beginning with more than {@link maxFrontMatterBytes}. The content begins right after the closing line.
+ * the file, or its beginning with more than {@link maxFrontMatterBytes}. The content begins right after the closing line, in
+ * bytes. Without a front matter block `yaml` is missing.
  */
-export const splitFrontMatter = (bytes: Uint8Array): SplitSkillFile => {
+export const splitFrontMatter = (bytes: Uint8Array) => {
   const head = bytes.subarray(0, maxFrontMatterBytes + 1)
   const text = Array.from(head, (byte) => String.fromCharCode(byte)).join("")
   const start = openingLine.exec(text)?.[0].length ?? text.length

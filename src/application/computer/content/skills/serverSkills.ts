@@ -14,18 +14,13 @@ import { makeSkillStaging, skillResourcesOf, type StagedServer, type StagedSkill
 const maxSubscriptions = 256
 
 /** The resources of a session that its skills come from. */
-interface Listing {
-  readonly session: McpSession
-  readonly resources: OfferedServer["resources"]
+const listingOf = ({ resources, session }: OfferedServer) => ({
+  session,
+  resources,
   /** Changes with the resources of skills. */
-  readonly fingerprint: string
-}
-
-const listingOf = (server: OfferedServer): Listing => ({
-  session: server.session,
-  resources: server.resources,
-  fingerprint: JSON.stringify(skillResourcesOf(server))
+  fingerprint: JSON.stringify(skillResourcesOf({ resources }))
 })
+type Listing = ReturnType<typeof listingOf>
 
 const isSameListing = (one: Listing | undefined, other: Listing): boolean =>
   one?.session === other.session && one.fingerprint === other.fingerprint
