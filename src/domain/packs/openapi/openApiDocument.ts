@@ -111,13 +111,7 @@ export interface OpenApiPack {
   readonly tools: ReadonlyArray<JsonObject>
 }
 
-interface Operation {
-  readonly id: string
-  readonly pack: OpenApiPack
-  readonly route: PackRoute
-  /** Takes the parameters as the payload of an execution. */
-  readonly isExecution: boolean
-}
+type Operation = ReturnType<typeof collectOperations>[number]
 
 const hostOperationIds = { "/": "getServerInfo", "/health": "getHealth", "/tools": "listTools" } as const
 
@@ -127,8 +121,11 @@ const maxOperationIdLength = 64
 const operationIdOf = (endpoint: string): string =>
   sanitizeName(endpoint.replace(/^\/(tools\/(?=.))?/, "").replaceAll("/", "_"), maxOperationIdLength)
 
-/** Collects each endpoint once. Its id depends on the endpoint alone; equal ids get a hash of their path. */
-const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Operation> => {
+/**
+ * Collects each endpoint once. Its id depends on the endpoint alone; equal ids get a hash of their path. An execution takes
+ * the parameters as its payload.
+ */
+const collectOperations = (packs: ReadonlyArray<OpenApiPack>) => {
   const routes = packs.flatMap((pack) => pack.routes.map((route) => ({ pack, route, isExecution: false })))
   const calls = Array.dedupeWith(routes, (one, other) => one.route.endpoint === other.route.endpoint)
   const executions = calls.map(({ pack, route }) => ({
