@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Record, Schema } from "effect"
 import { truncateQuote } from "../errorMessage.ts"
 import { JsonObject } from "../json.ts"
 import { type InputRequest, toExactRequest } from "../model/InputRequest.ts"
@@ -137,15 +137,12 @@ export const toApprovalView = (
   kind: keyof typeof argumentsLengths
 ): ApprovalView => {
   const { argumentsDigest, change, expiresAt, id, input, params, previousParams, reason, requestedAt } = approval
+  const { askedBy, computer, requester, server, tool } = approval
   return {
     id,
     argumentsDigest,
     requestedAt,
-    computer: bounded(approval.computer),
-    server: bounded(approval.server),
-    tool: bounded(approval.tool),
-    requester: bounded(approval.requester),
-    askedBy: bounded(approval.askedBy),
+    ...Record.map({ computer, server, tool, requester, askedBy }, bounded),
     arguments: formatArguments(params, argumentsLengths[kind]),
     expiresIn: decision === undefined ? Math.max(0, expiresAt - now) : 0,
     ...decisionFields(decision),
