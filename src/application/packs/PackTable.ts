@@ -1,4 +1,4 @@
-import { exposedName } from "../../domain/tools/exposedNames.ts"
+import { exposedName, longestToolName } from "../../domain/tools/exposedNames.ts"
 import { isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import { embedFileParams } from "../../domain/packs/params/embeddedFile.ts"
 import { isValidToolName } from "../../domain/packs/packNames.ts"
@@ -51,9 +51,6 @@ export interface PackTable {
   readonly tools: ReadonlyMap<string, HostedTool>
 }
 
-/** The longest tool name that every MCP host accepts. */
-const maxToolNameLength = 64
-
 /**
  * Combines the routes and tools of packs, highest priority first. A duplicate endpoint stays with the first pack, and the
  * other pack gets a warning. A tool whose name is taken or invalid is renamed to `pack__tool`.
@@ -73,7 +70,7 @@ export const makePackTable = (
     for (const tool of manifest.tools) {
       const originalName = stringOrEmpty(tool["name"])
       const isNameFree = isValidToolName(originalName) && !tools.has(originalName)
-      const name = isNameFree ? originalName : exposedName({ owner: view.name, tool: originalName }, maxToolNameLength)
+      const name = isNameFree ? originalName : exposedName({ owner: view.name, tool: originalName }, longestToolName)
       if (tools.has(name)) continue
       if (!isNameFree) renamed.push(`tool '${originalName}' is renamed to '${name}': its name is taken or invalid`)
       const description = stringOrEmpty(tool["description"]) || view.description

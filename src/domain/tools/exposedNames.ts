@@ -10,6 +10,9 @@ export const defaultMaxNameLength = 45
 /** The smallest maximum length: shorter names cannot hold both parts and the hash. */
 export const lowestMaxNameLength = 24
 
+/** The longest tool name that every MCP host accepts without a prefix. */
+export const longestToolName = 64
+
 const separator = "__"
 
 /** Digits of the hash in base 36: collisions of 8 digits are negligible. */

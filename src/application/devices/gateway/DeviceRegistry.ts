@@ -1,5 +1,5 @@
 import { Clock, Duration, Effect, PubSub, Stream } from "effect"
-import { exposedName } from "../../../domain/tools/exposedNames.ts"
+import { exposedName, longestToolName } from "../../../domain/tools/exposedNames.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
 import { type InspectedFault, maxFaults, maxFaultLength } from "../../../domain/page/Inspection.ts"
@@ -35,9 +35,6 @@ export interface RegisteredService {
 
 export type DeviceRegistry = Effect.Success<typeof makeDeviceRegistry>
 
-/** The longest tool name that every MCP host accepts. */
-const maxToolNameLength = 64
-
 const changeDebounce = Duration.millis(100)
 
 /** Connected devices and their services. */
@@ -58,7 +55,7 @@ export const makeDeviceRegistry = Effect.gen(function* () {
     const byName = new Map<string, RegisteredService>()
     for (const entry of entries.values()) {
       for (const service of entry.device.services.keys()) {
-        const name = exposedName({ owner: entry.device.name, tool: service }, maxToolNameLength)
+        const name = exposedName({ owner: entry.device.name, tool: service }, longestToolName)
         if (!byName.has(name)) byName.set(name, { entry, service })
       }
     }
