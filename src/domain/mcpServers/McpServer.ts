@@ -158,21 +158,6 @@ const reconfigured = <O extends McpOffer>(server: McpServer<O>, config: ServerCo
   return "last" in server && server.last !== undefined ? { ...server, last: { ...server.last, config } } : server
 }
 
-const onOwnerEvent = <O extends McpOffer>(server: McpServer<O>, event: OwnerEvent): Step<O> => {
-  switch (event._tag) {
-    case "Start":
-      return "offer" in server || server._tag === "Starting"
-        ? [server, []]
-        : [startingOf(event.run, lastOfferOf(server)), [open]]
-    case "Stop":
-      return [{ _tag: "Stopped", run: server.run, reason: "stopped_by_user" }, [close]]
-    case "Reload":
-      return [initialServer(event.run, event.disabled), event.disabled ? [close] : [close, open]]
-    case "Reconfigure":
-      return [reconfigured(server, event.config), []]
-  }
-}
-
 const ran = <O extends McpOffer>(
   { run }: McpServer<O>,
   lifecycle: "eager" | "lazy",
@@ -252,11 +237,14 @@ const onRunEvent = <O extends McpOffer>(server: McpServer<O>, event: RunEvent<O>
   }
 }
 
-const isOwnerEvent = <O extends McpOffer>(event: McpServerEvent<O>): event is OwnerEvent =>
-  event._tag === "Start" || event._tag === "Stop" || event._tag === "Reload" || event._tag === "Reconfigure"
-
 /** Gives the next state of an MCP server and what to do for it. Events of an earlier run change nothing. */
 export const transition = <O extends McpOffer>(server: McpServer<O>, event: McpServerEvent<O>): Step<O> => {
-  if (isOwnerEvent(event)) return onOwnerEvent(server, event)
+  const isStarted = "offer" in server || server._tag === "Starting"
+  if (event._tag === "Start") return isStarted ? [server, []] : [startingOf(event.run, lastOfferOf(server)), [open]]
+  if (event._tag === "Stop") return [{ _tag: "Stopped", run: server.run, reason: "stopped_by_user" }, [close]]
+  if (event._tag === "Reload") {
+    return [initialServer(event.run, event.disabled), event.disabled ? [close] : [close, open]]
+  }
+  if (event._tag === "Reconfigure") return [reconfigured(server, event.config), []]
   return event.run === server.run ? onRunEvent(server, event) : [server, []]
 }
