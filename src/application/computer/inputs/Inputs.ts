@@ -66,22 +66,15 @@ export const readEnvironment = Effect.fnUntraced(function* (name: string) {
   return Option.getOrUndefined(Option.filter(found, (text) => text === ""))
 })
 
-/** An empty variable is a value of a prompt, and of a pick only as one of its options. */
-const isUsable = (input: Input, value: string): boolean =>
-  value !== "" || Result.isSuccess(validateInputValue(input, value))
-
 const fromEnvironment = Effect.fnUntraced(function* (input: Input, server: InputUser | undefined) {
   for (const name of inputEnvironmentNames(input.id, server)) {
     const value = yield* readEnvironment(name)
-    if (value !== undefined && isUsable(input, value)) return yield* acceptAs(input, value, "environment", name)
+    // An empty variable is a value of a prompt, and of a pick only as one of its options.
+    const isUnused = value === "" && Result.isFailure(validateInputValue(input, value))
+    if (value !== undefined && !isUnused) return yield* acceptAs(input, value, "environment", name)
   }
   return undefined
 })
-
-const fromDefault = (input: Input): ResolvedInput | undefined => {
-  const value = defaultInputValue(input)
-  return value === undefined ? undefined : { value, source: "default" }
-}
 
 const make = Effect.fnUntraced(function* ({ prompt, values = {}, runCommand }: InputSources) {
   const explicitValues = new Map(Object.entries(values))
@@ -112,8 +105,10 @@ const make = Effect.fnUntraced(function* ({ prompt, values = {}, runCommand }: I
 
   const obtain = Effect.fnUntraced(function* (input: Input) {
     const obtaining = input.type === "command" ? fromCommand(input) : fromPrompt(input)
-    const resolved = (obtaining && (yield* obtaining)) ?? fromDefault(input)
+    const resolved = obtaining && (yield* obtaining)
     if (resolved !== undefined) return resolved
+    const value = defaultInputValue(input)
+    if (value !== undefined) return { value, source: "default" } satisfies ResolvedInput
     return yield* missing(
       input,
       `input "${input.id}" has no value: set the environment variable ${inputVariableName(input.id)} ` +
