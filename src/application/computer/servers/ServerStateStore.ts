@@ -52,10 +52,6 @@ const logNewProblems = Effect.fnUntraced(function* (before: Problems, after: Pro
   }
 })
 
-/** True when a first start attempt ended: Agents may wait for its tools. */
-const hasEndedStart = (before: ServersSnapshot, { states }: ServersSnapshot): boolean =>
-  before.starting.some((name) => !isFirstAttempt(states.get(name)))
-
 interface Cell {
   readonly servers: Servers
   readonly snapshot: ServersSnapshot
@@ -118,9 +114,10 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
     })
     const after = snapshot()
     if (after === before.snapshot) return result
-    const { naming, running } = before.snapshot
+    const { naming, running, starting } = before.snapshot
     if (after.running !== running || after.naming !== naming) yield* markChanged("problems")
-    if (hasEndedStart(before.snapshot, after)) yield* markChanged("toolList")
+    // Agents may wait for the tools of a server whose first start attempt has ended.
+    if (starting.some((name) => !isFirstAttempt(after.states.get(name)))) yield* markChanged("toolList")
     yield* observe
     return result
   }, Semaphore.withPermit(updateLock))

@@ -14,9 +14,6 @@ import { type OfferedServer, stateNameOf, toServerState } from "./ServersSnapsho
 
 type Event = McpServerEvent<OfferedServer>
 
-const isWork = (command: McpServerCommand): command is McpServerWork =>
-  command._tag === "Open" || command._tag === "Retry"
-
 /** Logs that a session ended or did not start, after which the server is in a state. */
 const logEnd = (
   server: string,
@@ -70,7 +67,7 @@ export const makeServerRuns = Effect.fnUntraced(function* (world: ServerWorld) {
 
   const perform = Effect.fnUntraced(function* (name: string, commands: ReadonlyArray<McpServerCommand>) {
     for (const command of commands) if (command._tag === "Close") yield* FiberMap.remove(fibers, name)
-    return commands.find(isWork)
+    return commands.find((command) => command._tag !== "Close")
   })
 
   /** Gives the work that follows. Half an event would leave a server without a fiber. */
