@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { asObject, asString, isJsonObject, type JsonObject, toSafeJson } from "../../json.ts"
+import { asObject, asString, isJsonObject, type JsonObject, stringOrEmpty, toSafeJson } from "../../json.ts"
 import { type ContentBlock, contentBlockProblem, isContentBlock, isKnownContentBlock } from "../../model/ToolResult.ts"
 import { definedOnly } from "../../objects.ts"
 import {
@@ -40,12 +40,9 @@ const typeOf = ({ data, mimeType, resource, text, uri }: JsonObject): string | u
   return typeof uri === "string" ? "resource_link" : undefined
 }
 
-const mimeTypeOfUrl = (data: unknown): string | undefined =>
-  typeof data === "string" ? /^data:([^;,]+)/i.exec(data)?.[1] : undefined
-
 const repairMedia = ({ data, mimeType, ...rest }: JsonObject): JsonObject => ({
   ...rest,
-  mimeType: asString(mimeType) ?? mimeTypeOfUrl(data) ?? unknownMimeType,
+  mimeType: asString(mimeType) ?? /^data:([^;,]+)/i.exec(stringOrEmpty(data))?.[1] ?? unknownMimeType,
   ...definedOnly({ data: repairBase64(data) })
 })
 
@@ -119,10 +116,6 @@ export const repairResult = (result: JsonObject): JsonObject => repairMembers(to
 const toKnownBlock = (block: ContentBlock): ContentBlock =>
   isKnownContentBlock(block) ? block : textBlock(JSON.stringify(block))
 
-/** The blocks of a content or of a single block, as every MCP client accepts them. */
-const publishBlocks = (content: unknown): ReadonlyArray<ContentBlock> =>
-  [content].flat().flatMap(repairBlock).map(toKnownBlock)
-
 /**
  * Gives a result as every MCP client accepts it. Clients also check the structured content of an error against the schema
  * of the tool, and would hide the error: for a tool with a schema it becomes text. A schema of another type than `object` may
@@ -162,14 +155,15 @@ export const withoutReservedParts = (reply: JsonObject): JsonObject => {
 /** A reply in the form that every MCP client accepts, or the reason why it has no meaning. */
 export type RepairedReply<A = JsonObject> = Result.Result<A, string>
 
-/** The messages of an item, each with one block. */
+/** The messages of an item, each with one block, as every MCP client accepts it. */
 const toMessages = (item: unknown): ReadonlyArray<JsonObject> => {
   const { content, role, ...rest } = isJsonObject(item) ? item : { content: item }
   const hasContent = content !== undefined
-  return publishBlocks(hasContent ? content : rest).map((block) => ({
+  const blocks = [hasContent ? content : rest].flat().flatMap(repairBlock)
+  return blocks.map((block) => ({
     ...(hasContent && rest),
     role: role === "assistant" ? role : "user",
-    content: block
+    content: toKnownBlock(block)
   }))
 }
 
