@@ -50,8 +50,6 @@ const capitalize = (word: string): string => {
   return upper + [...more, ...rest].join("").toLowerCase()
 }
 
-const formatQuotedList = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
-
 const alternatives = new Intl.ListFormat("en-GB", { type: "disjunction" })
 
 /** Derives the class name of a pack (seed 004, naming): every word between underscores capitalized, then `Tool`. */
@@ -117,7 +115,7 @@ const packFromFolder = (name: string, present: ReadonlyArray<string>): Result.Re
     const several = [found, indexes].find(({ length }) => length > 1)
     return several === undefined
       ? Result.succeed({ className, file, language, warnings })
-      : Result.fail(`its folder has ${formatQuotedList(several)}: keep one of them`)
+      : Result.fail(`its folder has ${several.map((one) => `'${one}'`).join(", ")}: keep one of them`)
   })
 
 const packFromFile = (file: string): PackCandidate | undefined => {

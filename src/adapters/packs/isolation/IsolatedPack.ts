@@ -14,7 +14,6 @@ import type { PackManifest } from "../../../domain/packs/PackManifest.ts"
 import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
 import { makePackLog, type PackLogLine } from "../PackRuntime.ts"
 import { decodeDeclaration } from "../loading/PackDeclaration.ts"
-import type { CompileSchema } from "../loading/ParamsValidator.ts"
 import { withProgress } from "../execution/runPackCode.ts"
 import { toParams, writeEmbeddedFiles } from "../execution/toolFiles.ts"
 import type { ChildMessage, ParentMessage } from "./child.ts"
@@ -136,12 +135,9 @@ const withPythonNames = (text: string): string =>
       name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
     )
 
-/** The process validates the parameters. */
-const compileNothing: CompileSchema = () => () => []
-
-/** The manifest of a Python pack, from what its process declares. */
+/** The manifest of a Python pack, from what its process declares. The process validates the parameters. */
 const toPythonManifest = (source: PackSource, routes: unknown, tools: unknown) =>
-  decodeDeclaration(source, routes, tools, compileNothing).pipe(
+  decodeDeclaration(source, routes, tools, () => () => []).pipe(
     Effect.map(({ manifest: { warnings, ...rest } }) => ({ ...rest, warnings: warnings.map(withPythonNames) })),
     Effect.mapError(({ message, reason }) => new PackError({ reason, message: withPythonNames(message) }))
   )

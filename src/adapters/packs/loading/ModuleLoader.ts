@@ -6,6 +6,7 @@ import { relative } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { Effect, Predicate } from "effect"
 import { PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
+import { systemErrorCode } from "../../../domain/errorMessage.ts"
 import { importModule } from "./importModule.ts"
 import { type EnterPackCode, runPackCode, thrownMessage } from "../execution/runPackCode.ts"
 
@@ -24,8 +25,6 @@ const require = createRequire(import.meta.url)
 /** True for a module in a folder, other than those installed below it. The URL of the folder ends with a slash. */
 const isOwnModule = (url: string, folder: string): boolean =>
   url.startsWith(folder) && !url.slice(folder.length).includes("/node_modules/")
-
-const errorCodeOf = (error: unknown): unknown => (Predicate.hasProperty(error, "code") ? error.code : undefined)
 
 /** Resolves a package of this host by the `imports` of its package.json; the command has the packages in its bundle. */
 const resolveOfHost = (specifier: string, context: ResolveHookContext, next: NextResolve) => {
@@ -62,8 +61,8 @@ const sourceLocation = (error: unknown, folder: string): string => {
 
 const explainLoadError = (error: unknown, { file, folder }: Pick<PackSource, "file" | "folder">): string => {
   const message = thrownMessage(error).replaceAll(/\?load=[\w-]+/g, "")
-  const code = errorCodeOf(error)
-  if (typeof code === "string" && compilerErrorCodes.has(code)) {
+  const code = systemErrorCode(error)
+  if (code !== undefined && compilerErrorCodes.has(code)) {
     const hint = "Node only strips types, so enums, namespaces, decorators and parameter properties need a compiler"
     return `${sourceLocation(error, folder)}${message.trim()}. ${hint}: write it without them, or compile it to JavaScript`
   }

@@ -19,12 +19,10 @@ const requiredMethods = [
 const memberOf = (holder: unknown, name: string): unknown =>
   Predicate.hasProperty(holder, name) ? holder[name] : undefined
 
-const isMethod = (value: unknown): value is Method => typeof value === "function"
-
 const findMethod = (instance: unknown, names: ReadonlyArray<string>): Method | undefined => {
   for (const name of names) {
     const method = memberOf(instance, name)
-    if (isMethod(method)) return (...args) => Reflect.apply(method, instance, args)
+    if (typeof method === "function") return (...args) => Reflect.apply(method, instance, args)
   }
   return undefined
 }

@@ -37,11 +37,6 @@ const booleanWords: ReadonlyMap<string, boolean> = new Map([
 const parseNumber = (text: string, form: RegExp, isValid: (value: number) => boolean): number | undefined =>
   form.test(text.trim()) && isValid(Number(text)) ? Number(text) : undefined
 
-const parseBodyJson = (text: string): unknown => {
-  const parsed = parseJson(text)
-  return checkJsonBody(parsed) === undefined ? parsed : undefined
-}
-
 /** Converts a text to the type of its schema; returns the text unchanged when that is impossible. */
 const coerceText = (
   root: JsonObject,
@@ -53,7 +48,8 @@ const coerceText = (
   const literal = literals.find((one) => ["number", "boolean"].includes(typeof one) && String(one) === text)
   if (literal !== undefined) return literal
   if (acceptsText) return text
-  const json = types.has("object") || types.has("array") ? parseBodyJson(text) : undefined
+  const parsed = types.has("object") || types.has("array") ? parseJson(text) : undefined
+  const json = checkJsonBody(parsed) === undefined ? parsed : undefined
   if (types.has("object") && isJsonObject(json)) return json
   if (types.has("array") && Array.isArray(json)) return json
   const value =
