@@ -34,8 +34,6 @@ export type SkillManifest = Pick<
   "name" | "description" | "license" | "compatibility" | "allowedTools" | "metadata" | "tags"
 >
 
-const isSeparator = (char: string): boolean => char === "," || char.trim() === ""
-
 /** Splits a text at commas and white space, but not within parentheses: `Read, Bash(git add:*)`. */
 const splitList = (text: string): ReadonlyArray<string> => {
   const items = [""]
@@ -43,7 +41,7 @@ const splitList = (text: string): ReadonlyArray<string> => {
   for (const char of text) {
     if (char === "(") depth++
     else if (char === ")") depth = Math.max(0, depth - 1)
-    if (depth === 0 && isSeparator(char)) items.push("")
+    if (depth === 0 && /[,\s]/.test(char)) items.push("")
     else items.push(`${items.pop()}${char}`)
   }
   return items.filter((item) => item !== "")
