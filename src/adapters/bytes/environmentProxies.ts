@@ -29,12 +29,10 @@ const failedProxy = (proxies: AgentOptions["proxyEnv"], origin: string, error: E
   return isProxys ? `${proxy.hostname}:${port}` : undefined
 }
 
-/** The errors of all addresses of a host, which have no message together. */
-const partsOf = (error: Error): ReadonlyArray<unknown> => (error instanceof AggregateError ? error.errors : [error])
-
 /** Says that a connection to an origin failed at a proxy, and why; `undefined` for another failure. */
 export const proxyProblem = (proxies: AgentOptions["proxyEnv"], origin: string, error: unknown): string | undefined => {
-  const [part] = error instanceof Error ? partsOf(error) : []
+  // The errors of all addresses of a host have no message together.
+  const [part]: ReadonlyArray<unknown> = error instanceof AggregateError ? error.errors : [error]
   const proxy = part instanceof Error ? failedProxy(proxies, origin, part) : undefined
   return proxy === undefined ? undefined : `the proxy ${proxy}: ${formatNetworkError(part)}`
 }
