@@ -61,22 +61,18 @@ export const buildDpeUri = (host: string, path: ReadonlyArray<string>): Result.R
 /** Normalizes a host of a `dpe://` URI: hosts are case-insensitive. */
 export const normalizeHost = (host: string): string => host.toLowerCase()
 
-/** A host for which several MCP servers list documents or windows. Requests go to the first server (spec §10.3). */
-export interface HostConflict {
-  readonly host: string
-  /** In configuration order. */
-  readonly servers: ReadonlyArray<string>
-}
-
 const hostOf = (uri: string): string | undefined => {
   const parsed = Result.getOrUndefined(parseDpeUri(uri)) ?? Result.getOrUndefined(parseWindowUri(uri))
   return parsed === undefined ? undefined : normalizeHost(parsed.host)
 }
 
-/** Finds the hosts that several servers use in the URIs that they list. */
+/**
+ * Finds the hosts that several servers use in the URIs of the documents and windows that they list. Requests go to the first
+ * server in configuration order (spec §10.3).
+ */
 export const findHostConflicts = (
   servers: ReadonlyArray<{ readonly name: string; readonly uris: ReadonlyArray<string> }>
-): ReadonlyArray<HostConflict> => {
+) => {
   const claims = servers.flatMap(({ name, uris }) =>
     [...new Set(uris.map(hostOf))].flatMap((host) => (host === undefined ? [] : [{ host, name }]))
   )

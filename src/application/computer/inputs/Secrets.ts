@@ -3,11 +3,7 @@ import { isShallowEqual } from "../../../domain/objects.ts"
 import { maxLogMembers, truncateLogText } from "../../shared/logLimits.ts"
 
 /** Holds secret values and replaces them in texts. */
-export interface Secrets {
-  readonly add: (value: string) => void
-  /** Replaces all secrets, also overlapping ones and one that is cut at the end of the text. */
-  readonly redact: (text: string) => string
-}
+export type Secrets = ReturnType<typeof makeSecrets>
 
 const redactedMark = "<redacted>"
 
@@ -44,16 +40,17 @@ const replaceSpans = (text: string, spans: ReadonlyArray<Span>): string => {
   return result + text.slice(position)
 }
 
-export const makeSecrets = (): Secrets => {
+export const makeSecrets = () => {
   const secrets = new Set<string>()
   return {
-    add: (given) => {
+    add: (given: string): void => {
       // Servers often trim values before they use them.
       const value = given.trim()
       if (value.length < minSecretLength) return
       for (const encoded of encodings(value)) secrets.add(encoded)
     },
-    redact: (text) =>
+    /** Replaces all secrets, also overlapping ones and one that is cut at the end of the text. */
+    redact: (text: string): string =>
       replaceSpans(
         text,
         [...secrets].flatMap((secret) => [...occurrences(text, secret)])

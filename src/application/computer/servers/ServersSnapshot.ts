@@ -2,7 +2,7 @@ import { type Duration, Effect, type Scope } from "effect"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { parseDocumentUri } from "../../../domain/documents/findDocuments.ts"
-import { type HostConflict, findHostConflicts } from "../../../domain/documents/DpeUri.ts"
+import { findHostConflicts } from "../../../domain/documents/DpeUri.ts"
 import { computeOnce, definedOnly, isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { FailingServer } from "../../../domain/model/CallStatus.ts"
@@ -274,7 +274,7 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
       get failing(): ReadonlyArray<FailingServer> {
         return failingServers(states)
       },
-      get hostConflicts(): ReadonlyArray<HostConflict> {
+      get hostConflicts() {
         return hostConflictsOf(running)
       },
       fingerprints
