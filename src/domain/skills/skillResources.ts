@@ -27,12 +27,6 @@ export interface SkillResource {
   readonly etag?: string
 }
 
-/** A file of a skill that an MCP server lists as a resource; its path is below the folder of the skill. */
-interface SkillFileResource {
-  readonly uri: string
-  readonly relPath: string
-}
-
 export const hasSkillScheme = (uri: string): boolean => /^skill:/i.test(uri)
 
 const parseSkillUri = (uri: string) => (hasSkillScheme(uri) ? Result.getOrUndefined(parseUri(uri)) : undefined)
@@ -79,11 +73,11 @@ export const parseSkillResource = (resource: JsonObject): Result.Result<SkillRes
   }))
 }
 
-/** Finds the resources below that of a skill. Fails with the URI of one that is no file below its folder. */
-export const findSkillFiles = (
-  { uri }: SkillResource,
-  resources: ReadonlyArray<JsonObject>
-): Result.Result<ReadonlyArray<SkillFileResource>, string> => {
+/**
+ * Finds the resources below that of a skill, with their paths below its folder. Fails with the URI of one that is no file
+ * there.
+ */
+export const findSkillFiles = ({ uri }: SkillResource, resources: ReadonlyArray<JsonObject>) => {
   const skill = parseSkillUri(uri)
   const files = resources.flatMap((resource) => {
     const fileUri = stringOrEmpty(resource["uri"])
@@ -94,11 +88,11 @@ export const findSkillFiles = (
     if (first !== skill.path[0] || below.length === 0 || below.at(-1) === "") return []
     // A decoded segment must not become two.
     const isNested = below.some((segment) => segment.includes("/"))
-    const relPath = isNested ? Result.fail("traversal") : normalizePath(below.join("/"))
+    const path = isNested ? Result.fail("traversal") : normalizePath(below.join("/"))
     return [
-      Result.mapBoth(relPath, {
+      Result.mapBoth(path, {
         onFailure: () => `${fileUri} is no path below the skill`,
-        onSuccess: (path): SkillFileResource => ({ uri: fileUri, relPath: path })
+        onSuccess: (relPath) => ({ uri: fileUri, relPath })
       })
     ]
   })
