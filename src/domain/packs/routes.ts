@@ -3,11 +3,6 @@ import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../json.
 import { executionPath } from "./packExecution.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
-interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm" | "requiresSession"> {
-  /** A schema of any supported kind; never undefined. */
-  readonly params: unknown
-}
-
 const reservedEndpoints: ReadonlySet<string> = new Set(
   "/ /health /tools /mcp /docs /redoc /openapi.json /favicon.ico".split(" ")
 )
@@ -61,7 +56,8 @@ const memberValue = (entry: JsonObject, member: keyof typeof memberAliases): Res
     : Result.succeed([...values][0])
 }
 
-const parseRoute = (pack: string, entry: JsonObject): Result.Result<DeclaredRoute, string> =>
+/** Reads a route; its `params` are a schema of any supported kind, never undefined. */
+const parseRoute = (pack: string, entry: JsonObject) =>
   Result.gen(function* () {
     const endpoint = yield* memberValue(entry, "endpoint")
     const params = yield* memberValue(entry, "params")
@@ -90,7 +86,7 @@ const formatRouteLabel = (entry: unknown, index: number): string => {
 }
 
 const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>) => {
-  const routes = new Map<string, DeclaredRoute>()
+  const routes = new Map<string, Result.Result.Success<ReturnType<typeof parseRoute>>>()
   /** Of ignored routes. */
   const errors: Array<string> = []
   const warnings: Array<string> = []
