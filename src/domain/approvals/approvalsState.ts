@@ -1,4 +1,4 @@
-import { findRoundedIntegers, type JsonObject, roundedIntegersProblem, asObject } from "../json.ts"
+import { findRoundedIntegers, type JsonObject, roundedIntegersProblem, asObject, stringOrEmpty } from "../json.ts"
 import type { InputRequest } from "../model/InputRequest.ts"
 import { badRequest, conflict, notFound, type ProtocolError } from "../model/ProtocolError.ts"
 import { definedOnly } from "../objects.ts"
@@ -18,18 +18,13 @@ import {
 import { type Approver, approverName } from "./Caller.ts"
 import { addStandingApproval, coversCall, isExpired, isOfAgent, type StoredApprovals } from "./standingApprovals.ts"
 
-/** The reason why the value of a field does not have the format that its question asks for, if it does not. */
-const fieldFormatProblem = ({ format }: JsonObject, value: unknown): string | undefined => {
-  if (typeof format !== "string" || typeof value !== "string" || !Object.hasOwn(questionFormats, format))
-    return undefined
-  return questionFormats[format]?.matches(value) === true ? undefined : `must match format "${format}"`
-}
-
-/** The fields of an answer with a wrong format, each with the reason. */
+/** The fields of an answer that do not have the format that their question asks for, each with the reason. */
 export const answerFormatProblems = (schema: JsonObject, content: JsonObject): ReadonlyArray<string> =>
   Object.entries(asObject(schema["properties"])).flatMap(([name, field]) => {
-    const problem = fieldFormatProblem(asObject(field), content[name])
-    return problem === undefined ? [] : [`/${name}: ${problem}`]
+    const [format, value] = [stringOrEmpty(asObject(field)["format"]), content[name]]
+    const asked = Object.hasOwn(questionFormats, format) ? questionFormats[format] : undefined
+    if (asked === undefined || typeof value !== "string" || asked.matches(value)) return []
+    return [`/${name}: must match format "${format}"`]
   })
 
 /** Decided approvals that are kept, the latest ones, to tell a late approver who decided. */
