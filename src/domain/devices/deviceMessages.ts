@@ -31,15 +31,12 @@ const decodeCall = makeDecoder(Schema.Struct({ call_id: CallIdSchema, ...callFie
 const decodeResult = makeDecoder(Schema.Struct({ call_id: CallIdSchema, result: JsonObject }))
 const decodeRegistered = makeDecoder(Schema.Struct({ services: Schema.Int, faults: Schema.Array(Schema.String) }))
 
-const formatServiceError = (error: unknown): string => {
-  if (Predicate.isNullish(error) || error === "") return "the service failed without a message"
-  return typeof error === "string" ? error : JSON.stringify(error)
-}
-
 /** Without `success`, the result is a success if it has no error. */
 const toOutcome = ({ data, error, success }: JsonObject): ServiceOutcome => {
-  const isSuccess = typeof success === "boolean" ? success : Predicate.isNullish(error) || error === ""
-  return isSuccess ? { success: true, data } : { success: false, error: formatServiceError(error) }
+  const hasNoError = Predicate.isNullish(error) || error === ""
+  if (typeof success === "boolean" ? success : hasNoError) return { success: true, data }
+  if (hasNoError) return { success: false, error: "the service failed without a message" }
+  return { success: false, error: typeof error === "string" ? error : JSON.stringify(error) }
 }
 
 /**
