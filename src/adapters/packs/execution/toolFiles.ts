@@ -86,11 +86,7 @@ const checkFileParams = (fileParams: PackRoute["files"], { params, files }: Pack
  * The parameters of a call, with the texts of a form converted by the schema. Fails for misplaced files, and for integers
  * that JSON numbers round.
  */
-export const toParams = (
-  schema: JsonObject,
-  fileParams: PackRoute["files"],
-  call: PackCall
-): Effect.Effect<JsonObject, PackError> => {
+export const toParams = (schema: JsonObject, fileParams: PackRoute["files"], call: PackCall) => {
   const misplaced = checkFileParams(fileParams, call)
   if (misplaced.length > 0) return Effect.fail(invalidParamsError(misplaced))
   const [rounded] = findRoundedIntegers(call.params)

@@ -22,10 +22,7 @@ export const parseContentType = ({ headers }: IncomingMessage) => {
 }
 
 /** Streams a body; fails with 413 above `maxBytes`. */
-const bodyStream = (
-  body: PendingRequest,
-  maxBytes: number
-): Stream.Stream<Uint8Array, ClientDisconnected | RequestRejected> =>
+const bodyStream = (body: PendingRequest, maxBytes: number) =>
   limitedBody(body, maxBytes, reject(413, `The body exceeds the limit of ${maxBytes} bytes`))
 
 /** Offset of the first invalid character, from the message of Node's parser, or from a second parser. */
@@ -136,10 +133,7 @@ const unnamedPart = reject(400, "The form cannot be read: a part has no name")
 const malformedForm = reject(400, "The form cannot be read: it is malformed, incomplete, or has no boundary")
 
 /** Converts a parser error to a rejection; errors of the body stream pass through. */
-const toRejection = (
-  error: Multipart.MultipartError | RequestRejected | ClientDisconnected,
-  maxFileBytes: number
-): Effect.Effect<never, RequestRejected | ClientDisconnected> => {
+const toRejection = (error: Multipart.MultipartError | RequestRejected | ClientDisconnected, maxFileBytes: number) => {
   if (error._tag !== "MultipartError") return Effect.fail(error)
   const { _tag, cause } = error.reason
   if (_tag === "InternalError") {

@@ -1,5 +1,5 @@
 import { Duration, Effect, Stream } from "effect"
-import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import { ChildProcess } from "effect/process"
 import { PackInstallError } from "../../../application/ports/packs/PackInstaller.ts"
 import { thrownMessage } from "../execution/runPackCode.ts"
 import { missingProgramCode, spawnGuarded } from "../../process/spawnGuarded.ts"
@@ -59,10 +59,7 @@ const run = Effect.fnUntraced(function* (
 }, Effect.scoped)
 
 /** Runs an installer. Interruption kills it and its child processes. */
-export const runInstaller = (
-  installer: Installer,
-  onLine: (line: string) => Effect.Effect<void>
-): Effect.Effect<void, PackInstallError, ChildProcessSpawner.ChildProcessSpawner> =>
+export const runInstaller = (installer: Installer, onLine: (line: string) => Effect.Effect<void>) =>
   Effect.timeoutOrElse(run(installer, onLine), {
     duration: installer.timeout,
     orElse: () => {

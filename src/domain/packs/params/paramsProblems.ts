@@ -41,10 +41,7 @@ const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boo
 const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem =>
   paramsProblem("Field required", path, "missing")
 
-export const problemsFromStandardIssues = (
-  issues: ReadonlyArray<StandardIssue>,
-  params: unknown
-): ReadonlyArray<ParamsProblem> =>
+export const problemsFromStandardIssues = (issues: ReadonlyArray<StandardIssue>, params: unknown) =>
   issues.slice(0, maxProblems).map(({ message, path = [] }) => {
     const keys = path.map((part) => {
       const key = typeof part === "object" ? part.key : part
@@ -104,10 +101,7 @@ export const formatViolation = ({ keyword, message = "is invalid", params }: Key
 const memberNameOf = ({ params: { additionalProperty, missingProperty, unevaluatedProperty } }: KeywordIssue) =>
   [missingProperty, additionalProperty, unevaluatedProperty].filter((name) => typeof name === "string").slice(0, 1)
 
-export const problemsFromKeywordIssues = (
-  issues: ReadonlyArray<KeywordIssue>,
-  params: unknown
-): ReadonlyArray<ParamsProblem> =>
+export const problemsFromKeywordIssues = (issues: ReadonlyArray<KeywordIssue>, params: unknown) =>
   issues.slice(0, maxProblems).map((issue) => {
     const keys = issue.instancePath.split("/").slice(1).map(unescapePointerSegment)
     const path = toLocation([...keys, ...memberNameOf(issue)], params)
