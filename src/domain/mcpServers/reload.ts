@@ -1,5 +1,5 @@
 import type { ServerConfig } from "../config/computerConfig.ts"
-import { diffSetups, serverConfigOf, type Setup, type SetupDiff } from "../config/Setup.ts"
+import { diffSetups, serverConfigOf, type Setup } from "../config/Setup.ts"
 import type { Naming } from "../tools/naming.ts"
 import {
   initialServer,
@@ -52,12 +52,7 @@ export const transitionOf = <O extends McpOffer>(
 }
 
 /** Applies another setup to all servers: starts, restarts, keeps and stops them. `run` numbers the runs that begin. */
-export const reload = <O extends McpOffer>(
-  servers: McpServers<O>,
-  before: Setup,
-  after: Setup,
-  run: number
-): { readonly servers: McpServers<O>; readonly commands: McpServerCommands; readonly diff: SetupDiff } => {
+export const reload = <O extends McpOffer>(servers: McpServers<O>, before: Setup, after: Setup, run: number) => {
   const diff = diffSetups(before, after)
   const commands = new Map<string, ReadonlyArray<McpServerCommand>>()
   const next = Object.values(after.config.servers).map((config): readonly [string, McpServer<O>] => {

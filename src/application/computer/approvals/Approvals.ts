@@ -49,11 +49,7 @@ type Answered<A> = A & { readonly by?: string }
 type Decide = (id: string, answer: ApprovalAnswer, approver: Approver) => Effect.Effect<ApprovalDecision, ProtocolError>
 
 /** Asks the hook of the host about a call. Its failure is no consent. */
-const askHook = (
-  confirm: NonNullable<ComputerSettings["confirm"]>,
-  approval: Approval,
-  decide: Decide
-): Effect.Effect<never> =>
+const askHook = (confirm: NonNullable<ComputerSettings["confirm"]>, approval: Approval, decide: Decide) =>
   answerOr(
     Effect.suspend(() => confirm(approval)),
     false,
@@ -68,11 +64,7 @@ const askHook = (
   )
 
 /** Asks a responder for the answer to an elicitation. Its failure closes the elicitation. */
-const askResponder = (
-  { answer: ask, by: name }: ElicitationResponder,
-  question: Question,
-  decide: Decide
-): Effect.Effect<never> => {
+const askResponder = ({ answer: ask, by: name }: ElicitationResponder, question: Question, decide: Decide) => {
   const asking = (input: InputRequest) =>
     answerOr(
       Effect.suspend(() => ask({ ...question, input })),

@@ -88,11 +88,7 @@ export const startCall = Effect.fnUntraced(function* (
 })
 
 /** Waits for MCP servers, and reports the status of a call once this takes long. */
-export const waitReporting = <A, E, R>(
-  call: Call,
-  waiting: Effect.Effect<A, E, R>,
-  status: () => CallStatus
-): Effect.Effect<A, E, R> =>
+export const waitReporting = <A, E, R>(call: Call, waiting: Effect.Effect<A, E, R>, status: () => CallStatus) =>
   Effect.raceFirst(
     waiting,
     Effect.suspend(() => call.report(status())).pipe(Effect.delay(reportDelay), Effect.andThen(Effect.never))

@@ -105,10 +105,7 @@ const cannotAsk = (tool: string): ToolResult =>
       "Its owner can approve it (auto_apply, --approve, --policy, --approvers)."
   )
 
-const denyByPolicy = (
-  { caller, toolName: tool }: Call,
-  { by, reason }: PolicyDecision
-): Effect.Effect<never, ToolResult> => {
+const denyByPolicy = ({ caller, toolName: tool }: Call, { by, reason }: PolicyDecision) => {
   const text = `Tool '${tool}' was denied by this Computer${because(reason)}`
   const fields = { tool, agent: callerName(caller), by, reason }
   return Effect.andThen(Effect.logInfo("call denied by the policy", fields), Effect.fail(confirmationRequired(text)))

@@ -4,7 +4,7 @@ import type { CallOutcome } from "../../../domain/calls/callState.ts"
 import { estimateSize, findSurplus, type KeptResult } from "../../../domain/calls/tasksState.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
-import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { badRequest } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { toolCancelled, toolFailed, toolTimedOut } from "../../../domain/tools/errorResults.ts"
 import type { InputResponder } from "../../ports/McpSession.ts"
@@ -106,11 +106,7 @@ const makeCallExecutions = Effect.gen(function* () {
      * Executes a request, or joins its running or completed execution. Interrupting a waiter does not stop the
      * execution. Fails when another call used the same `req_id`.
      */
-    run: (
-      request: ToolCallRequest,
-      caller: OfficeCaller,
-      execution: Effect.Effect<ToolResult>
-    ): Effect.Effect<ToolResult, ProtocolError> =>
+    run: (request: ToolCallRequest, caller: OfficeCaller, execution: Effect.Effect<ToolResult>) =>
       Effect.map(Effect.flatMap(startOrJoin(request, caller, execution), Fiber.await), (exit) =>
         Exit.isSuccess(exit) ? exit.value : toolCancelled()
       ),

@@ -126,12 +126,7 @@ const failureResult = (server: string, { reason, message }: McpSessionError): To
 }
 
 /** Adds the event that the server's VRL script makes of a result (spec §6.7). A failed script is only logged. */
-export const transformResult = (
-  engine: VrlEngine["Service"],
-  script: string,
-  result: ToolResult,
-  call: VrlCall
-): Effect.Effect<ToolResult> =>
+export const transformResult = (engine: VrlEngine["Service"], script: string, result: ToolResult, call: VrlCall) =>
   Effect.matchEffect(engine.run(script, toVrlEvent(result, call)), {
     onSuccess: (event) => Effect.succeed(addTransformedEvent(result, event)),
     onFailure: ({ message, reason }) =>

@@ -52,10 +52,7 @@ const makeWindowReports = () => {
 }
 
 /** The windows of servers that are not shown, as last listed. */
-const unshownWindows = (
-  servers: ServerSupervisor,
-  isRequested: (uri: string) => boolean
-): ReadonlyArray<DesktopWarning> => {
+const unshownWindows = (servers: ServerSupervisor, isRequested: (uri: string) => boolean) => {
   const { running, shown } = servers.snapshot()
   const unshown = running.filter((server) => !server.session.info.capabilities.subscribe && !shown.includes(server))
   return unshown.flatMap(({ config, resources }) => {

@@ -1,6 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
-import { Clock, Duration, Effect, FiberMap, Option, Result, Semaphore, type Scope } from "effect"
+import { Clock, Duration, Effect, FiberMap, Option, Result, Semaphore } from "effect"
 import { Base64 } from "effect/encoding"
 import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { uploadRejected } from "../../../domain/blobs/blobErrors.ts"
@@ -149,9 +149,7 @@ const receive = Effect.fnUntraced(function* (
  * Makes the uploads of a Computer, which end with the scope. Without options all are rejected, and nothing is written. A
  * file appears under its name only when it is complete and has the declared hash.
  */
-export const makeUploads = Effect.fnUntraced(function* (
-  options: UploadOptions | undefined
-): Effect.fn.Return<Uploads, never, Scope.Scope> {
+export const makeUploads = Effect.fnUntraced(function* (options: UploadOptions | undefined) {
   if (options === undefined) return forbidUploads
   const landing = yield* Effect.serviceOption(LandingFolder)
   if (Option.isNone(landing)) {

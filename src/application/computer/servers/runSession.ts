@@ -26,10 +26,7 @@ export interface CallActivity {
 const keepalive = { maxMissed: 3, retryInterval: Duration.seconds(5), timeout: Duration.seconds(10) }
 
 /** Records a call and its response; a protocol error is also a response. */
-export const trackCall = <A>(
-  activity: CallActivity,
-  call: Effect.Effect<A, McpSessionError>
-): Effect.Effect<A, McpSessionError> => {
+export const trackCall = <A>(activity: CallActivity, call: Effect.Effect<A, McpSessionError>) => {
   const recordResponse = Effect.map(Clock.currentTimeMillis, (now) => void (activity.lastResponseAt = now))
   return Effect.acquireUseRelease(
     Effect.map(Clock.currentTimeMillis, (since) => {
@@ -152,10 +149,7 @@ const instrumentSession = (session: McpSession, secrets: Secrets, activity: Call
 const warningLevels: ReadonlyArray<string> = ["warning", "error", "critical", "alert", "emergency"]
 
 /** Writes a message of an MCP server to the log. Errors of a server are warnings of the Computer. */
-const logMessage = (
-  server: string,
-  { data, level, logger }: Extract<McpChange, { readonly _tag: "Logged" }>
-): Effect.Effect<void> => {
+const logMessage = (server: string, { data, level, logger }: Extract<McpChange, { readonly _tag: "Logged" }>) => {
   const write = warningLevels.includes(level) ? Effect.logWarning : level === "debug" ? Effect.logDebug : Effect.logInfo
   return write("MCP server log", { server, level, ...definedOnly({ logger }), data })
 }
