@@ -15,10 +15,7 @@ export const closedLocally = "closed locally"
 export const closedByPeer = "closed by peer"
 
 /** Serves a link and closes it in any case. A defect of `serve` is logged. */
-export const serveLink = (
-  { close, link }: OwnedByteLink,
-  serve: (link: ByteLink) => Effect.Effect<void>
-): Effect.Effect<void> =>
+export const serveLink = ({ close, link }: OwnedByteLink, serve: (link: ByteLink) => Effect.Effect<void>) =>
   Effect.suspend(() => serve(link)).pipe(
     Effect.catchDefect((defect) =>
       Effect.logError("connection handler failed", { remoteAddress: link.remoteAddress }, defect)

@@ -15,11 +15,7 @@ export const fitsBytes = (body: Body, maxBytes: number): boolean => {
 }
 
 /** The reason that a link cannot send a body, or `undefined` when it can. */
-export const sendError = (
-  body: Body,
-  maxBytes: number,
-  closeReason: string | undefined
-): LinkClosed | SendFailed | undefined => {
+export const sendError = (body: Body, maxBytes: number, closeReason: string | undefined) => {
   if (closeReason !== undefined) return new LinkClosed({ reason: closeReason })
   const error = serializationError(body) ?? (fitsBytes(body, maxBytes) ? undefined : payloadTooLarge(maxBytes))
   return error && new SendFailed({ error })
