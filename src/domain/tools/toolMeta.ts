@@ -21,10 +21,8 @@ export const parseDeclaredTags = (
 }
 
 /** Adds the tags that the MCP server declares, unless the configuration sets tags. */
-export const withDeclaredTags = (
-  meta: ToolMeta | undefined,
-  tags: ReadonlyArray<string> | undefined
-): ToolMeta | undefined => (tags === undefined || meta?.tags !== undefined ? meta : { extra: {}, ...meta, tags })
+export const withDeclaredTags = (meta: ToolMeta | undefined, tags: ReadonlyArray<string> | undefined) =>
+  tags === undefined || meta?.tags !== undefined ? meta : { extra: {}, ...meta, tags }
 
 const isPrimitive = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value)
 

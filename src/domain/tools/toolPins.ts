@@ -133,11 +133,7 @@ export const makePinnedDefinition = (
 const unknownLaunch = "(not recorded)"
 
 /** How a tool differs from its pin; `undefined` when it does not. */
-export const findToolChange = (
-  pin: ToolPin | undefined,
-  digest: string,
-  definition: PinnedDefinition
-): ToolChange | undefined => {
+export const findToolChange = (pin: ToolPin | undefined, digest: string, definition: PinnedDefinition) => {
   if (pin === undefined || pin.digest === digest) return undefined
   const textOf = (of: PinnedDefinition, part: ToolPart) =>
     part === "server" && pin.definition.server !== definition.server ? (of.launch ?? unknownLaunch) : of[part]
