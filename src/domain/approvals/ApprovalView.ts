@@ -1,13 +1,13 @@
 import { Record, Schema } from "effect"
 import { truncateQuote } from "../errorMessage.ts"
 import { JsonObject } from "../json.ts"
+import { BoundedText as Text } from "../model/fields.ts"
 import { type InputRequest, toExactRequest } from "../model/InputRequest.ts"
 import { wireStruct } from "../model/wireStruct.ts"
 import { definedOnly } from "../objects.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "./Approval.ts"
-import { toolParts } from "../tools/toolPins.ts"
+import { ToolChange } from "../tools/toolPins.ts"
 
-const Text = Schema.String.check(Schema.isMaxLength(8192))
 const Optional = Schema.optionalKey
 
 /** Characters of the arguments in a list of approvals, and in one approval. */
@@ -17,14 +17,6 @@ export const argumentsLengths = { list: 2000, one: 256 * 1024 } as const
 export const maxListedApprovals = 100
 
 const Arguments = Schema.String.check(Schema.isMaxLength(argumentsLengths.one + 1))
-
-const Difference = Schema.Struct({ part: Schema.Literals(toolParts), before: Text, after: Text })
-
-const Change = wireStruct({
-  approvedAt: Schema.Finite,
-  approvedBy: Text,
-  differences: Schema.Array(Difference).check(Schema.isMaxLength(toolParts.length))
-})
 
 /** Characters of the message of a question in a list, and of the JSON text of its schema, which a longer one omits. */
 const maxListedMessage = 500
@@ -51,7 +43,7 @@ export const ApprovalView = wireStruct(
     argumentsDigest: Text,
     /** The arguments of the last approved call of this tool; missing in lists. */
     previousArguments: Optional(Arguments),
-    change: Optional(Change),
+    change: Optional(ToolChange),
     askedBy: Text,
     reason: Optional(Text),
     requestedAt: Schema.Finite,

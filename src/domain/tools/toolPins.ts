@@ -3,6 +3,8 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import { asObject, asStrings, canonicalJson, parseJson, stringOrEmpty } from "../json.ts"
+import { BoundedText } from "../model/fields.ts"
+import { wireStruct } from "../model/wireStruct.ts"
 import { definedOnly } from "../objects.ts"
 import { quoteForShell } from "../text/quoteForShell.ts"
 import { isSecretName } from "../text/secretNames.ts"
@@ -11,7 +13,7 @@ import { parseAnnotations } from "./toolAnnotations.ts"
 import { encodeUtf8 } from "../utf8.ts"
 
 /** The parts of a tool whose change needs a new approval. */
-export const toolParts = ["name", "description", "schema", "annotations", "server"] as const
+const toolParts = ["name", "description", "schema", "annotations", "server"] as const
 
 type ToolPart = (typeof toolParts)[number]
 
@@ -50,12 +52,15 @@ export const ToolPin = Schema.Struct({
 })
 export type ToolPin = typeof ToolPin.Type
 
+const Difference = Schema.Struct({ part: Schema.Literals(toolParts), before: BoundedText, after: BoundedText })
+
 /** How a tool differs from the one that was approved. */
-export interface ToolChange {
-  readonly approvedAt: number
-  readonly approvedBy: string
-  readonly differences: ReadonlyArray<{ readonly part: ToolPart; readonly before: string; readonly after: string }>
-}
+export const ToolChange = wireStruct({
+  approvedAt: Schema.Finite,
+  approvedBy: BoundedText,
+  differences: Schema.Array(Difference).check(Schema.isMaxLength(toolParts.length))
+})
+export type ToolChange = typeof ToolChange.Type
 
 /** Pins of a Computer. The oldest ones are dropped first. */
 export const maxPins = 1000
