@@ -4,11 +4,13 @@ import {
   type McpCallOptions,
   type McpChange,
   McpConnector,
-  McpSessionError,
+  type McpSessionError,
   type McpInfo,
   type McpMethod,
   type McpSession,
-  type McpWatchOptions
+  type McpWatchOptions,
+  protocolFailure,
+  sessionError
 } from "../../application/ports/McpSession.ts"
 import { pageOfListing, type SessionTool, toToolContext } from "../../application/shared/toolsOnlySession.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -63,7 +65,7 @@ const makeChanges = Effect.fnUntraced(function* (isSupported: boolean) {
     watch: Effect.fnUntraced(function* (wanted: McpWatchOptions, ended: Deferred.Deferred<McpSessionError>) {
       const { uris } = wanted
       if (uris.length > 0 && !isSupported) {
-        return yield* new McpSessionError({ reason: "unsupported", message: "subscriptions are not supported" })
+        return yield* sessionError("unsupported", "subscriptions are not supported")
       }
       const subscription = yield* PubSub.subscribe(hub)
       yield* Effect.acquireRelease(
@@ -113,7 +115,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     sessions.add(ended)
     yield* Effect.addFinalizer(() => {
       sessions.delete(ended)
-      return Deferred.succeed(ended, new McpSessionError({ reason: "closed", message: "the session was closed" }))
+      return Deferred.succeed(ended, sessionError("closed", "the session was closed"))
     })
     /** Fails a request when the session ends. */
     const whileOpen = <A>(request: Effect.Effect<A, McpSessionError>): Effect.Effect<A, McpSessionError> =>
@@ -122,7 +124,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
       const definitions = Effect.map(items, (all) => all.map(({ definition }) => definition))
       return isSupported
         ? whileOpen(Effect.flatMap(definitions, (all) => pageOfListing(all, pageSize, cursor)))
-        : whileOpen(Effect.fail(new McpSessionError({ reason: "unsupported", message: "not supported" })))
+        : whileOpen(Effect.fail(sessionError("unsupported", "not supported")))
     }
     const session: McpSession = {
       info,
@@ -132,16 +134,12 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
         whileOpen(
           Effect.flatMap(Ref.get(resources), (all) => {
             const found = all.find(({ definition }) => definition.uri === uri)
-            const message = `Resource ${uri} not found`
-            return found?.read ?? Effect.fail(new McpSessionError({ reason: "protocol", code: -32002, message }))
+            return found?.read ?? Effect.fail(protocolFailure(-32002, `Resource ${uri} not found`))
           })
         ),
       callTool: (tool, params, options = {}) => whileOpen(call(tool, params, options)),
       request: (method, params) =>
-        whileOpen(
-          answer?.(method, params) ??
-            Effect.fail(new McpSessionError({ reason: "unsupported", message: `${method} is not supported` }))
-        ),
+        whileOpen(answer?.(method, params) ?? Effect.fail(sessionError("unsupported", `${method} is not supported`))),
       watch: (wanted) => watch(wanted, ended),
       ping: whileOpen(Effect.void),
       closed: Deferred.await(ended)
@@ -156,7 +154,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     setResources: (next) => Effect.andThen(Ref.set(resources, next), notify({ _tag: "ResourcesChanged" })),
     crash: (message) =>
       Effect.sync(() => {
-        const exit = Exit.succeed(new McpSessionError({ reason: "closed", message }))
+        const exit = Exit.succeed(sessionError("closed", message))
         for (const ended of sessions) Deferred.doneUnsafe(ended, exit)
       }),
     subscriptions: () => subscribed
@@ -169,7 +167,6 @@ export const layer = (servers: ReadonlyMap<string, Pick<MemoryMcpServer, "connec
     McpConnector,
     McpConnector.of({
       connect: (name) =>
-        servers.get(name)?.connect ??
-        Effect.fail(new McpSessionError({ reason: "unavailable", message: `no server '${name}' in memory` }))
+        servers.get(name)?.connect ?? Effect.fail(sessionError("unavailable", `no server '${name}' in memory`))
     })
   )

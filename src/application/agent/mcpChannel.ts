@@ -11,7 +11,7 @@ import { mcpToolName } from "../../domain/model/messages/mcpNames.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import type { Calls } from "../../domain/wire/calls.ts"
-import { McpSessionError } from "../ports/McpSession.ts"
+import { McpSessionError, sessionError } from "../ports/McpSession.ts"
 import { type AgentError, checkReply } from "./AgentErrors.ts"
 import type { OfficeRequests, RequestBase } from "./officeRequests.ts"
 import type { ComputerName } from "../../domain/model/ids.ts"
@@ -55,10 +55,7 @@ interface ChannelParts extends Pick<OfficeRequests, "request"> {
 const decodeOutcome = makeDecoder(McpOutcome)
 const noOutcome: McpOutcome = {}
 
-const unsupported = new McpSessionError({
-  reason: "unsupported",
-  message: "The Computer does not pass requests to its MCP servers"
-})
+const unsupported = sessionError("unsupported", "The Computer does not pass requests to its MCP servers")
 
 const toMcpResult = ({ failure, result = {} }: McpOutcome): Effect.Effect<JsonObject, McpSessionError> =>
   failure === undefined ? Effect.succeed(result) : Effect.fail(new McpSessionError({ reason: "protocol", ...failure }))

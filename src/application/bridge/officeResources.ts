@@ -11,7 +11,7 @@ import type { OfficeView } from "../agent/OfficeView.ts"
 import { repairListing } from "../../domain/tools/listings/mcpListings.ts"
 import { plainResources } from "../../domain/tools/listings/plainResources.ts"
 import { decodeUtf8Lossy } from "../../domain/utf8.ts"
-import { McpSessionError } from "../ports/McpSession.ts"
+import { protocolFailure, sessionError } from "../ports/McpSession.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
 import type { ListingReport } from "../shared/listings/serverListings.ts"
 import { collectPages } from "../shared/paging.ts"
@@ -150,8 +150,7 @@ export const makeOfficeResources = Effect.fnUntraced(function* (
   })
 })
 
-const notFound = (uri: string) =>
-  new McpSessionError({ reason: "protocol", code: -32002, message: `There is no resource ${uri} in this office` })
+const notFound = (uri: string) => protocolFailure(-32002, `There is no resource ${uri} in this office`)
 
 const textType = /^text\/|[/+](json|xml|yaml|toml)\b|javascript/i
 
@@ -165,8 +164,7 @@ const toContents = (uri: string, { bytes, mimeType }: Pick<FetchedDocument, "byt
 /** Reads the current content of a window, fetches a document, or reads a file of a skill. */
 export const readOfficeResource = Effect.fnUntraced(function* (agent: Agent["Service"], uri: string) {
   const { computers } = yield* agent.view
-  const unavailable = ({ message }: { readonly message: string }) =>
-    new McpSessionError({ reason: "unavailable", message })
+  const unavailable = ({ message }: { readonly message: string }) => sessionError("unavailable", message)
   const skillFile = parseSkillUri(uri, computers.keys())
   if (skillFile !== undefined) {
     const { computer, relPath, skill } = skillFile

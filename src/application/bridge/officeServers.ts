@@ -10,7 +10,7 @@ import { exposedName } from "../../domain/tools/exposedNames.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { McpServerRequest } from "../agent/mcpChannel.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import { type McpMethod, McpSessionError } from "../ports/McpSession.ts"
+import { type McpMethod, protocolFailure, sessionError } from "../ports/McpSession.ts"
 import type { ListingReport } from "../shared/listings/serverListings.ts"
 import type { ComputerName } from "../../domain/model/ids.ts"
 
@@ -70,10 +70,7 @@ export interface ToolOrigin {
 }
 
 /** The origins of the tools of a Computer, by their names there. */
-export const toolOriginsOf = (
-  computer: ComputerName,
-  servers: ReadonlyArray<McpServerInfo>
-): ReadonlyMap<string, ToolOrigin> => {
+export const toolOriginsOf = (computer: ComputerName, servers: ReadonlyArray<McpServerInfo>) => {
   const originsOf = ({ id: server, tools }: McpServerInfo) => {
     const hasApps = tools.some(({ details }) => appUriOf(asObject(details["_meta"])) !== undefined)
     return tools.map(({ details, name, originalName = name }): readonly [string, ToolOrigin] => {
@@ -112,8 +109,7 @@ const listWithUris = (
 export const appResourcesIn = (view: OfficeView): RepairedListing =>
   listWithUris(view, "resources", "uri", ({ apps = [] }) => apps)
 
-const invalidParams = (message: string) =>
-  new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message })
+const invalidParams = (message: string) => protocolFailure(jsonRpcCodes.invalidParams, message)
 
 /** Makes the requests to the MCP servers of an office: prompts, completions, resource templates and resources. */
 export const makeServerRequests = (
@@ -123,7 +119,7 @@ export const makeServerRequests = (
 ) => {
   const send = (computer: ComputerName, request: McpServerRequest) =>
     Effect.mapError(agent.mcpRequest(computer, request), (error) =>
-      error._tag === "McpSessionError" ? error : new McpSessionError({ reason: "unavailable", message: error.message })
+      error._tag === "McpSessionError" ? error : sessionError("unavailable", error.message)
     )
   /** The prompts that were listed, also those that left: only their Computers know why they do not list them now. */
   let listedPrompts: ReadonlyMap<string, OfficePrompt> = new Map()

@@ -22,7 +22,7 @@ import { searchResults } from "./officeToolListings.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { formatTaskId, parseTaskId } from "../../domain/office/taskIds.ts"
 import type { ToolTask } from "../agent/tasks/toolTasks.ts"
-import { McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
+import { type McpTask, type McpTasks, protocolFailure } from "../ports/McpSession.ts"
 
 /** Characters of a description in the results of a search; `tools_describe` gives the whole. */
 const maxDescriptionLength = 240
@@ -170,8 +170,7 @@ export const makeToolCaller = (
   }
 }
 
-const unknownTask = (id: string) =>
-  new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message: `There is no task '${id}'` })
+const unknownTask = (id: string) => protocolFailure(jsonRpcCodes.invalidParams, `There is no task '${id}'`)
 
 /** Makes the tasks of a published office: calls of tools of Computers, which run there. */
 export const makeOfficeTasks = (
@@ -179,12 +178,8 @@ export const makeOfficeTasks = (
   current: Effect.Effect<OfficeTools>,
   largeResults: LargeResults | undefined
 ): McpTasks => {
-  const toFailure = (error: { readonly _tag: string; readonly message: string }) =>
-    new McpSessionError({
-      reason: "protocol",
-      code: error._tag === "TaskLost" ? jsonRpcCodes.invalidParams : jsonRpcCodes.internalError,
-      message: error.message
-    })
+  const toFailure = ({ _tag, message }: { readonly _tag: string; readonly message: string }) =>
+    protocolFailure(_tag === "TaskLost" ? jsonRpcCodes.invalidParams : jsonRpcCodes.internalError, message)
   const toMcpTask = (task: ToolTask, createdAt: number, target: OfficeTool | undefined): McpTask => ({
     id: formatTaskId(task),
     createdAt,

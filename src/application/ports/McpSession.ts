@@ -31,6 +31,10 @@ export class McpSessionError extends Data.TaggedError("McpSessionError")<{
 export const sessionError = (reason: McpErrorReason, message: string, output?: string): McpSessionError =>
   new McpSessionError({ reason, message, ...definedOnly({ output }) })
 
+/** Makes the error with which a peer replies; `code` is that of JSON-RPC. */
+export const protocolFailure = (code: number, message: string): McpSessionError =>
+  new McpSessionError({ reason: "protocol", code, message })
+
 /** One page of a list, with objects exactly as the peer sent them. */
 export interface McpPage {
   readonly items: ReadonlyArray<JsonObject>

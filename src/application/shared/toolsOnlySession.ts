@@ -4,7 +4,9 @@ import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.
 import { packageVersion } from "../../domain/packageVersion.ts"
 import {
   isWatched,
-  McpSessionError,
+  type McpSessionError,
+  protocolFailure,
+  sessionError,
   type McpCallOptions,
   type McpChange,
   type McpInfo,
@@ -12,9 +14,7 @@ import {
   type McpSession
 } from "../ports/McpSession.ts"
 
-const noResources = Effect.fail(
-  new McpSessionError({ reason: "unsupported", message: "this session has no resources" })
-)
+const noResources = Effect.fail(sessionError("unsupported", "this session has no resources"))
 
 /** The common members of in-process sessions that have tools only. */
 export const toolsOnlySession = (
@@ -33,14 +33,13 @@ export const toolsOnlySession = (
 })
 
 /** The error of a call to a tool that does not exist, or was removed. */
-export const toolNotFoundError = (name: string): McpSessionError =>
-  new McpSessionError({ reason: "protocol", code: -32602, message: `Tool '${name}' not found` })
+export const toolNotFoundError = (name: string): McpSessionError => protocolFailure(-32602, `Tool '${name}' not found`)
 
 /** The page of a listing that starts at a cursor, which is the index of its first item. */
 export const pageOfListing = (items: ReadonlyArray<JsonObject>, size: number, cursor = "0") => {
   const start = Number(cursor)
   if (!Number.isInteger(start) || start < 0 || start > items.length) {
-    return Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "Invalid cursor" }))
+    return Effect.fail(protocolFailure(-32602, "Invalid cursor"))
   }
   const end = start + size
   const nextCursor = end < items.length ? String(end) : undefined

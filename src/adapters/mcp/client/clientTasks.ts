@@ -1,5 +1,5 @@
 import { Duration, Effect } from "effect"
-import { McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
+import { type McpSessionError, protocolFailure, sessionError } from "../../../application/ports/McpSession.ts"
 import { asObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { answerInputs } from "./inputHandler.ts"
@@ -77,11 +77,10 @@ export const awaitTask = Effect.fnUntraced(function* (
     if (status === "completed" && result !== undefined) return asObject(result)
     if (status === "failed") {
       const { code, message } = asObject(error)
-      return yield* new McpSessionError({
-        reason: "protocol",
-        code: typeof code === "number" ? code : jsonRpcCodes.internalError,
-        message: stringOrEmpty(message)
-      })
+      return yield* protocolFailure(
+        typeof code === "number" ? code : jsonRpcCodes.internalError,
+        stringOrEmpty(message)
+      )
     }
     const open = Object.entries(asObject(inputRequests)).filter(([id]) => !answered.has(id))
     if (status === "input_required" && open.length > 0) {

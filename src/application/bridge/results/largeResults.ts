@@ -14,7 +14,7 @@ import {
   toCharacterStart
 } from "../../../domain/results/resultContent.ts"
 import { nextPageKey, parseResultUri, type ResultPage, toResultUri } from "../../../domain/results/resultUris.ts"
-import { McpSessionError } from "../../ports/McpSession.ts"
+import { type McpSessionError, protocolFailure } from "../../ports/McpSession.ts"
 import { singleLine } from "../../../domain/tools/singleLine.ts"
 import { makeKeptValues } from "../../../domain/blobs/keptValues.ts"
 import { makeTaggedIds } from "../../shared/secureRandom.ts"
@@ -214,7 +214,7 @@ export const makeLargeResults = Effect.fnUntraced(function* (maxResult: number) 
       return kept.find(page.id).pipe(
         Effect.flatMap((content) => Effect.fromResult(toPage(content, page, maxBytes))),
         Effect.mapBoth({
-          onFailure: (message) => new McpSessionError({ reason: "protocol", code: -32002, message }),
+          onFailure: (message) => protocolFailure(-32002, message),
           onSuccess: Array.of
         })
       )

@@ -17,15 +17,14 @@ import { makeDecoder } from "../../../domain/validation.ts"
 import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks } from "../calls/CallTasks.ts"
-import { McpSessionError } from "../../ports/McpSession.ts"
+import { McpSessionError, protocolFailure } from "../../ports/McpSession.ts"
 import type { OfferedServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { RequestId } from "../../../domain/model/ids.ts"
 
 type McpResult = Effect.Effect<JsonObject, McpSessionError>
 
-const failed = (code: number, message: string) => new McpSessionError({ reason: "protocol", code, message })
-const invalidParams = (message: string) => failed(jsonRpcCodes.invalidParams, message)
+const invalidParams = (message: string) => protocolFailure(jsonRpcCodes.invalidParams, message)
 
 /** The members of a listed tool that the office's list of tools carries. */
 const listedMembers: ReadonlyArray<string> = ["name", "description", "inputSchema", "outputSchema", "annotations"]
@@ -89,7 +88,7 @@ const forward = ({ session }: OfferedServer, { method, params }: CallRequest<"mc
   }
   const isForwarded = method === "prompts/get" || method === "completion/complete"
   if (!isForwarded || session.request === undefined) {
-    return Effect.fail(failed(jsonRpcCodes.methodNotFound, `Method not found: ${method}`))
+    return Effect.fail(protocolFailure(jsonRpcCodes.methodNotFound, `Method not found: ${method}`))
   }
   return Effect.map(session.request(method, params), withoutReservedParts)
 }
@@ -142,7 +141,7 @@ export const makeMcpRequests = (
   /** Gives the result of a request, or its error. */
   return (request: CallRequest<"mcp">): Effect.Effect<McpOutcome & { readonly reqId: RequestId }> => {
     const { reqId, timeout = defaultMcpTimeoutSeconds } = request
-    const timedOut = failed(jsonRpcCodes.internalError, `no response within ${timeout} seconds`)
+    const timedOut = protocolFailure(jsonRpcCodes.internalError, `no response within ${timeout} seconds`)
     return send(request).pipe(
       Effect.timeoutOrElse({ duration: Duration.seconds(timeout), orElse: () => Effect.fail(timedOut) }),
       Effect.match({

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type InspectedPart, maxOffers, maxParts, partsCodec, partsUri } from "../../../domain/page/Inspection.ts"
 import type { JsonObject } from "../../../domain/json.ts"
-import { McpSessionError, type McpSession } from "../../ports/McpSession.ts"
+import { type McpSession, protocolFailure } from "../../ports/McpSession.ts"
 
 type SessionBase = Pick<McpSession, "info" | "listResources" | "readResource">
 
@@ -26,20 +26,11 @@ export const withParts = ({ info }: SessionBase, parts: () => ReadonlyArray<Insp
             .map((part) => ({ ...part, offers: part.offers.slice(0, maxOffers) }))
           return [{ uri, mimeType, text: partsCodec.encode(listed) }]
         })
-      : Effect.fail(
-          new McpSessionError({
-            reason: "protocol",
-            code: -32002,
-            message: `Resource ${JSON.stringify(uri)} not found`
-          })
-        )
+      : Effect.fail(protocolFailure(-32002, `Resource ${JSON.stringify(uri)} not found`))
 })
 
 /** Reads the parts of a session that has them; `undefined` where it does not give them in time. */
-export const readParts = (
-  server: string,
-  session: Pick<McpSession, "readResource">
-): Effect.Effect<ReadonlyArray<InspectedPart> | undefined> =>
+export const readParts = (server: string, session: Pick<McpSession, "readResource">) =>
   session.readResource(partsUri).pipe(
     Effect.flatMap(([content = {}]) => Effect.fromResult(partsCodec.decode(content["text"]))),
     Effect.timeout("2 seconds"),
