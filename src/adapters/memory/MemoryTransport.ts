@@ -9,8 +9,8 @@ import {
   type MessageHandler,
   notifyUsing,
   type Reply,
-  type ReplyExit,
   RequestTimeout,
+  requestUsing,
   TransportClient,
   TransportServer,
   Unreachable,
@@ -85,44 +85,35 @@ type Send = (event: string, body: Body, reply: Deferred.Deferred<Reply>) => Retu
  * Makes the requests of one end of a link. `send` passes a message to the other end, which completes the reply. `lost` fails
  * when the link closes.
  */
-const makeRequests = (
-  send: Send,
-  lost: Effect.Effect<never, LinkClosed>,
-  runFork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
-) => {
-  const request: Link["request"] = (event, body, timeout, extend = () => Duration.zero) =>
-    Effect.suspend(() => {
-      const reply = Deferred.makeUnsafe<Reply>()
-      const error = send(event, body, reply)
-      if (error !== undefined) return Effect.fail(error)
-      const awaitReply = (duration: Duration.Duration): ReturnType<Link["request"]> =>
-        Effect.timeoutOrElse(Effect.raceFirst(Deferred.await(reply), lost), {
-          duration,
-          orElse: () => {
-            const more = extend()
-            return Duration.isZero(more) ? Effect.fail(new RequestTimeout({ timeout })) : awaitReply(more)
-          }
-        })
-      return awaitReply(timeout)
-    })
-
-  const startRequest: Link["startRequest"] = (event, body, timeout, onReply, extend) => {
-    const fiber = runFork(request(event, body, timeout, extend))
-    let isAwaited = true
-    const finish = (exit: ReplyExit) => {
-      if (isAwaited) onReply(exit)
-    }
-    const exit = fiber.pollUnsafe()
-    if (exit === undefined) fiber.addObserver(finish)
+const makeStartRequest =
+  (
+    send: Send,
+    lost: Effect.Effect<never, LinkClosed>,
+    runFork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  ): Link["startRequest"] =>
+  (event, body, timeout, onReply, extend = () => Duration.zero) => {
+    const reply = Deferred.makeUnsafe<Reply>()
+    const error = send(event, body, reply)
+    const awaitReply = (duration: Duration.Duration): ReturnType<Link["request"]> =>
+      Effect.timeoutOrElse(Effect.raceFirst(Deferred.await(reply), lost), {
+        duration,
+        orElse: () => {
+          const more = extend()
+          return Duration.isZero(more) ? Effect.fail(new RequestTimeout({ timeout })) : awaitReply(more)
+        }
+      })
+    const outcome: ReturnType<Link["request"]> = error === undefined ? awaitReply(timeout) : Effect.fail(error)
     // The caller gets the cancel function before the reply.
-    else runFork(Effect.map(Effect.yieldNow, () => finish(exit)))
+    const fiber = runFork(Effect.andThen(Effect.yieldNow, outcome))
+    let isAwaited = true
+    fiber.addObserver((exit) => {
+      if (isAwaited) onReply(exit)
+    })
     return () => {
       isAwaited = false
       fiber.interruptUnsafe()
     }
   }
-  return { request, startRequest }
-}
 
 /** `maxBytes` limits the bodies that this end sends. */
 const makeMemoryLink = Effect.fnUntraced(function* (
@@ -149,7 +140,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
   }
   const post: Link["post"] = (event, body) => send(event, body, Deferred.makeUnsafe())
   const lost = Effect.flatMap(Deferred.await(closed), (reason) => Effect.fail(new LinkClosed({ reason })))
-  const { request, startRequest } = makeRequests(send, lost, runFork)
+  const startRequest = makeStartRequest(send, lost, runFork)
 
   return {
     link: {
@@ -159,7 +150,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       closed: Deferred.await(closed),
       notify: notifyUsing(post),
       post,
-      request,
+      request: requestUsing(startRequest),
       startRequest,
       backlog: outbound.backlog,
       sentBytes: outbound.sentBytes,
