@@ -72,30 +72,23 @@ export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = E
   const optionsFor = (scheme: "http" | "https"): AgentOptions => ({ keepAlive: true, ...environmentProxies(scheme) })
   const agents = { plain: new Agent(optionsFor("http")), secure: new SecureAgent(optionsFor("https")) }
   const idleLimit = makeIdleLimit(yield* Clock.Clock)
-  idleLimit.watch(agents.plain)
-  idleLimit.watch(agents.secure)
+  Object.values(agents).forEach(idleLimit.watch)
   const behindProxy = environmentProxies("http").proxyEnv ?? environmentProxies("https").proxyEnv
   /** Origins without a proxy: only their names are looked up here. */
   const directOrigins = new Set<string>()
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      agents.plain.destroy()
-      agents.secure.destroy()
-    })
-  )
+  yield* Effect.addFinalizer(() => Effect.sync(() => Object.values(agents).forEach((agent) => agent.destroy())))
   return (url, given) => {
     const lookup: LookupFunction = (...parameters) => {
       directOrigins.add(url.origin)
       const resolve = given.lookup ?? dnsLookup
       resolve(...parameters)
     }
-    const options = { ...given, headers: withUserAgent(given.headers), lookup }
     const isSecure = url.protocol === "https:"
-    idleLimit.closeStale(isSecure ? agents.secure : agents.plain)
-    const started = isSecure
-      ? secureRequest(url, { ...options, agent: agents.secure })
-      : request(url, { ...options, agent: agents.plain })
-    return started.once("response", (incoming) => {
+    const agent = isSecure ? agents.secure : agents.plain
+    const send: typeof request = isSecure ? secureRequest : request
+    idleLimit.closeStale(agent)
+    const options = { ...given, headers: withUserAgent(given.headers), lookup, agent }
+    return send(url, options).once("response", (incoming) => {
       idleLimit.record(incoming)
       const { remoteAddress } = incoming.socket
       const isDirect = behindProxy === undefined || directOrigins.has(url.origin)
