@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket as EngineSocket, Transport } from "engine.io"
 import type { ExtendedError, Socket } from "socket.io"
 import { type Packet, PacketType } from "socket.io-parser"
-import { type Duration, Result } from "effect"
-import type { AdmissionRejected, ExtendTimeout, ReplyExit } from "../../../application/ports/Transport.ts"
+import { Result } from "effect"
+import type { AdmissionRejected } from "../../../application/ports/Transport.ts"
 import { isJsonObject } from "../../../domain/json.ts"
 import { serverCloseReason } from "../closeReasons.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
@@ -47,14 +47,9 @@ class StockLink extends ServerLink {
     return error
   }
 
-  override startRequest(
-    event: string,
-    body: Body,
-    timeout: Duration.Duration,
-    onReply: (exit: ReplyExit) => void,
-    extend?: ExtendTimeout
-  ): () => void {
-    const cancel = super.startRequest(event, body, timeout, onReply, extend)
+  override startRequest(...request: Parameters<ServerLink["startRequest"]>): () => void {
+    const [event, body] = request
+    const cancel = super.startRequest(...request)
     this.#reportSent(event, body)
     return cancel
   }

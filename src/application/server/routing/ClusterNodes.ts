@@ -1,11 +1,11 @@
-import { Clock, type Duration, Effect, Exit, FiberSet, Option, Result, type Scope } from "effect"
+import { Clock, Effect, Exit, FiberSet, Option, Result, type Scope } from "effect"
 import type { OfficeKey, ComputerName } from "../../../domain/model/ids.ts"
 import type { Member } from "../../../domain/model/Membership.ts"
 import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeHead } from "../../ports/Body.ts"
 import { NodeLink } from "../nodes/NodeLink.ts"
 import type { NodeReplyExit, NodeMessageHandler } from "../nodes/nodeMessages.ts"
-import { type ExtendTimeout, type Link, LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
+import { type Link, LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import { Readiness } from "../observability/Readiness.ts"
 import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
@@ -38,11 +38,7 @@ const hasMoved = ({ pendingMembershipChanges, registration }: Connection, office
 /** Makes the function that sends a call of another node to its member here, and gives the function that cancels it. */
 const makeInboundCallStart =
   (clock: Clock.Clock) =>
-  (
-    connection: Connection,
-    office: OfficeKey,
-    ...[event, body, timeout, onReply]: Parameters<Link["startRequest"]>
-  ): (() => void) => {
+  (connection: Connection, office: OfficeKey, ...[event, body, timeout, onReply]: Parameters<Link["startRequest"]>) => {
     connection.lastActivityAt = clock.currentTimeMillisUnsafe()
     // The node of the Agent reports the call, and cancels it at the Computer.
     const execute: ExecuteCallCommand = (command, exit, ended) => {
@@ -131,20 +127,10 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
      */
     startRequest: (
       { membership: { name, office }, node, sid }: Pick<Member, "node" | "sid" | "membership">,
-      event: string,
-      body: Body,
-      timeout: Duration.Duration,
-      onReply: (exit: ReplyExit) => void,
-      extend?: ExtendTimeout
-    ): (() => void) =>
-      nodeLink.startRequest(
-        node,
-        { sid, office },
-        event,
-        body,
-        timeout,
-        (exit) => onReply(toMemberReply(exit, name)),
-        extend
-      )
+      ...[event, body, timeout, onReply, extend]: Parameters<Link["startRequest"]>
+    ): (() => void) => {
+      const onEnd = (exit: NodeReplyExit) => onReply(toMemberReply(exit, name))
+      return nodeLink.startRequest(node, { sid, office }, event, body, timeout, onEnd, extend)
+    }
   }
 })
