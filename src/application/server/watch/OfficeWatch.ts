@@ -249,17 +249,14 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
       Effect.suspend(() => watched.attached?.execute(command, operator) ?? Effect.fail(notServing())),
     call: (request, operator) =>
       Effect.suspend(() => watched.attached?.call(request, operator) ?? Effect.fail(notServing())),
-    attach: (server) =>
-      Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.tap(attach(server), (next) => Effect.sync(() => void (watched.attached = next))),
-          ({ detached }) =>
-            Effect.suspend(() => {
-              watched.attached = undefined
-              return Deferred.succeed(detached, undefined)
-            })
-        )
-      )
+    attach: Effect.fnUntraced(function* (server) {
+      const attached = yield* attach(server)
+      yield* Effect.addFinalizer(() => {
+        watched.attached = undefined
+        return Deferred.succeed(attached.detached, undefined)
+      })
+      watched.attached = attached
+    })
   })
   return Context.mergeAll(Context.make(OfficeWatch, service), ...observers)
 })

@@ -116,20 +116,15 @@ interface OperatorMembership {
   readonly operator: Operator
 }
 
-/** Identifies a membership. Sessions of one operator share it although their identities differ, for example in expiry. */
-class MembershipKey implements Equal.Equal {
-  readonly membership: OperatorMembership
-  readonly #id: string
-  constructor(membership: OperatorMembership) {
-    const { kind, line, office, operator } = membership
-    this.membership = membership
-    this.#id = JSON.stringify([kind, line.name, office, operatorNameOf(operator)])
-  }
-  [Hash.symbol](): number {
-    return Hash.string(this.#id)
-  }
-  [Equal.symbol](that: unknown): boolean {
-    return that instanceof MembershipKey && that.#id === this.#id
+/** The key of a membership. Sessions of one operator share it although their identities differ, for example in expiry. */
+const membershipKey = (membership: OperatorMembership) => {
+  const { kind, line, office, operator } = membership
+  const id = JSON.stringify([kind, line.name, office, operatorNameOf(operator)])
+  return {
+    id,
+    membership,
+    [Hash.symbol]: () => Hash.string(id),
+    [Equal.symbol]: (that: { readonly id?: unknown }) => that.id === id
   }
 }
 
@@ -180,7 +175,7 @@ const makeJoin = (server: WatchedServer) => {
   const instance = secureRandomHex(16)
   return Effect.fnUntraced(function* ({
     membership
-  }: MembershipKey): Effect.fn.Return<CallInOffice, ProtocolError, Scope.Scope> {
+  }: ReturnType<typeof membershipKey>): Effect.fn.Return<CallInOffice, ProtocolError, Scope.Scope> {
     const { kind, line, office, operator } = membership
     const listeners = new Map<string, (status: CallStatus) => void>()
     const onNotification = (event: string, body: Body) => {
@@ -230,7 +225,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
       return yield* officeHasAgent(agent?.membership.name)
     const membershipScope = yield* Scope.fork(yield* Effect.scope)
     const leave = Scope.close(membershipScope, Exit.void)
-    const call = yield* RcMap.get(memberships, new MembershipKey({ kind, line, office, operator })).pipe(
+    const call = yield* RcMap.get(memberships, membershipKey({ kind, line, office, operator })).pipe(
       Scope.provide(membershipScope),
       Effect.onError(() => leave)
     )
