@@ -85,11 +85,7 @@ const loadNodeStream = Effect.promise(() => import("@effect/platform-node/NodeSt
  * Streams a body with backpressure; fails with `tooLarge` above `maxBytes`. Partial reads keep the connection usable, and
  * a second run of the stream continues.
  */
-export const limitedBody = <E>(
-  { request, sendContinue }: PendingRequest,
-  maxBytes: number,
-  tooLarge: E
-): Stream.Stream<Uint8Array, ClientDisconnected | E> => {
+export const limitedBody = <E>({ request, sendContinue }: PendingRequest, maxBytes: number, tooLarge: E) => {
   if ((contentLength(request) ?? 0) > maxBytes) return Stream.fail(tooLarge)
   let size = 0
   const body = Effect.map(loadNodeStream, ({ fromReadable }) =>

@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate } from "node:crypto"
-import { createServer as createHttpServer, type Server } from "node:http"
+import { createServer as createHttpServer } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import { createSecureContext } from "node:tls"
-import { Clock, Effect, Result, type Scope, Stream } from "effect"
+import { Clock, Effect, Result, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
@@ -108,9 +108,7 @@ const makeHttpsServer = Effect.fnUntraced(function* ({ cert, key, updates = Stre
 })
 
 /** Makes an HTTP server, with TLS when `tls` is given. New certificates apply to new connections. */
-export const makeTlsServer = Effect.fnUntraced(function* (
-  tls: TlsOptions | undefined
-): Effect.fn.Return<Server, ListenError, Scope.Scope> {
+export const makeTlsServer = Effect.fnUntraced(function* (tls: TlsOptions | undefined) {
   const server = tls === undefined ? createHttpServer(httpTimeouts) : yield* makeHttpsServer(tls)
   /** The open connections, including those without a request. */
   const sockets = new Set<Socket>()

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { lstat, mkdir, rename, rm } from "node:fs/promises"
 import type { Server } from "node:net"
 import { posix } from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
@@ -40,10 +40,7 @@ const inodeOf = async (path: string): Promise<number> => (await lstat(path)).ino
  * Listens on a Unix socket in a private folder until the scope closes. The socket replaces one that is there: that of a
  * process that crashed, or of one that is about to end.
  */
-export const listenOnSocket = Effect.fnUntraced(function* (
-  server: Server,
-  path: string
-): Effect.fn.Return<void, ListenError, Scope.Scope> {
+export const listenOnSocket = Effect.fnUntraced(function* (server: Server, path: string) {
   const fail = (reason: string) => new ListenError({ message: `Cannot listen on ${path}: ${reason}` })
   const temporary = temporaryPath(path)
   yield* Effect.callback<void, ListenError>((resume) => {

@@ -62,10 +62,7 @@ export const decideUpgrades = (
  * Offers the events of an HTTP server to `take` before its listeners, also before those that it gets later: two that answer
  * one request would end the process. The returned function restores the server.
  */
-export const interceptEvents = (
-  http: HttpServer,
-  take: (event: unknown, args: ReadonlyArray<unknown>) => boolean
-): (() => void) => {
+export const interceptEvents = (http: HttpServer, take: (event: unknown, args: ReadonlyArray<unknown>) => boolean) => {
   const fields = http as { emit: (event: unknown, ...args: ReadonlyArray<unknown>) => boolean }
   const emit = fields.emit.bind(http)
   return replaceMember(fields, "emit", (event, ...args) => take(event, args) || emit(event, ...args))
@@ -145,11 +142,7 @@ export const takesFrames = (transport: Transport): boolean =>
   typeof (webSocketOf(transport) as { readonly _sender?: FrameSender } | undefined)?._sender?.sendFrame === "function"
 
 /** Closes a polling connection that sends a payload which is not acceptable, before Engine.IO decodes it. */
-export const checkPayloads = (
-  transport: Transport,
-  isAcceptable: (payload: string) => boolean,
-  reason: string
-): void => {
+export const checkPayloads = (transport: Transport, isAcceptable: (payload: string) => boolean, reason: string) => {
   if (!isPolling(transport)) return
   const onData = transport["onData"].bind(transport)
   transport["onData"] = (payload) => {

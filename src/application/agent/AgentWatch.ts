@@ -28,9 +28,7 @@ const maxEndedCalls = 500
 /** Time between two reports of the activity. */
 const activityInterval = Duration.seconds(1)
 
-const toProtocolError = (
-  error: AgentError | AmbiguousTool | UnknownTool | DocumentUnreadable | McpSessionError
-): ProtocolError => {
+const toProtocolError = (error: AgentError | AmbiguousTool | UnknownTool | DocumentUnreadable | McpSessionError) => {
   if (error._tag === "McpSessionError") return badRequest(error.message)
   return error instanceof ProtocolError ? error : unavailable(error.message)
 }

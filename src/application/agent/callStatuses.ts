@@ -49,10 +49,7 @@ export const makeCallStatuses = (observer?: WaitObserver) => {
      * Passes the statuses of a call to a function while the effect runs. The effect gets the time by which an approval
      * extends the timeout of the call.
      */
-    listen: <A, E, R>(
-      call: ListenedCall,
-      running: (extend: ExtendTimeout) => Effect.Effect<A, E, R>
-    ): Effect.Effect<A, E, R> =>
+    listen: <A, E, R>(call: ListenedCall, running: (extend: ExtendTimeout) => Effect.Effect<A, E, R>) =>
       Effect.suspend(() => {
         const { computer, onStatus, reqId } = call
         const extension = makeExtension()

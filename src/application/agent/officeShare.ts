@@ -1,4 +1,4 @@
-import { Duration, Effect, Result, type Scope, Stream, SubscriptionRef } from "effect"
+import { Duration, Effect, Result, Stream, SubscriptionRef } from "effect"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import type { Membership } from "../../domain/model/Membership.ts"
 import {
@@ -16,7 +16,6 @@ import {
   ServedLines,
   type ExtendTimeout,
   type Link,
-  type ListenError,
   type MessageHandler,
   type Reply,
   toLinkError,
@@ -106,10 +105,7 @@ export const makeShareHandler = (
  * Lets other processes act as this Agent, on the transport of the context, until the scope closes. Gives an effect that
  * waits until no other process does.
  */
-export const shareOffice = Effect.fnUntraced(function* (
-  agent: SharingAgent,
-  membership: Omit<Membership, "role">
-): Effect.fn.Return<Effect.Effect<void>, ListenError, TransportServer | Scope.Scope> {
+export const shareOffice = Effect.fnUntraced(function* (agent: SharingAgent, membership: Omit<Membership, "role">) {
   const { serve } = yield* TransportServer
   const { line } = agent.member
   const users = yield* SubscriptionRef.make(0)

@@ -35,11 +35,7 @@ export const allowAll: Authenticator["Service"] = {
  * The rejection of an identity that has expired or is revoked. `now` is the wall clock: timers do not notice when it is
  * changed, or when the machine was suspended.
  */
-export const checkCredentials = (
-  authenticator: Authenticator["Service"],
-  identity: Identity,
-  now: number
-): AdmissionRejected | undefined => {
+export const checkCredentials = (authenticator: Authenticator["Service"], identity: Identity, now: number) => {
   const isUnexpired = identity.expiresAt === undefined || identity.expiresAt > now
   if (!isUnexpired) return admissionRejected("expired_credentials", "The credentials have expired")
   return authenticator.isStillValid(identity)

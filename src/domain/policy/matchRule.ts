@@ -40,10 +40,7 @@ const annotationOf = (annotations: JsonObject | undefined, name: TestedAnnotatio
 }
 
 /** True when a pattern matches a tool by any of its names; `server/tool` patterns match with the server. */
-export const matchesTool = (
-  patterns: ReadonlyArray<string>,
-  call: Pick<PolicyCall, "server" | keyof ToolNames>
-): boolean =>
+export const matchesTool = (patterns: ReadonlyArray<string>, call: Pick<PolicyCall, "server" | keyof ToolNames>) =>
   matchesToolPattern(patterns, call.server, call.tool) ||
   // On the path of every call, and mostly the same name.
   ((call.shortName !== call.tool || call.originalName !== call.tool) &&

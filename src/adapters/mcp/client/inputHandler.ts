@@ -1,6 +1,6 @@
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, FiberSet, Result } from "effect"
-import { type InputResponder, type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
+import { type InputResponder, sessionError } from "../../../application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../domain/json.ts"
 import { type InputAnswer, type InputRequest, parseInputRequest } from "../../../domain/model/InputRequest.ts"
 
@@ -10,20 +10,14 @@ const maxQuestions = 16
 const declined: InputAnswer = { action: "decline" }
 
 /** Asks a responder. A question that it cannot answer is declined. */
-export const askResponder = (
-  responder: InputResponder | undefined,
-  request: InputRequest
-): Effect.Effect<InputAnswer> =>
+export const askResponder = (responder: InputResponder | undefined, request: InputRequest) =>
   responder?.modes.includes(request.mode) === true ? responder.answer(request) : Effect.succeed(declined)
 
 /**
  * Answers the questions that a server of the modern era sends instead of a result, one after the other. Fails for a
  * question of a kind that this client does not announce.
  */
-export const answerInputs = (
-  questions: JsonObject,
-  responder: InputResponder | undefined
-): Effect.Effect<JsonObject, McpSessionError> =>
+export const answerInputs = (questions: JsonObject, responder: InputResponder | undefined) =>
   Effect.gen(function* () {
     const answers: Array<readonly [string, JsonObject]> = []
     for (const [id, value] of Object.entries(questions).slice(0, maxQuestions)) {

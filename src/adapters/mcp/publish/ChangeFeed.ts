@@ -1,7 +1,7 @@
 import { Effect, Exit, Latch, RcMap, Scope, Semaphore, Stream } from "effect"
 import type { McpChange, McpSession, McpWatchOptions } from "../../../application/ports/McpSession.ts"
 import { asObject, isJsonObject } from "../../../domain/json.ts"
-import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
+import { jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
 
 /** Changes within this interval are sent as one notification of each kind. */
 const coalesceInterval = "100 millis"
@@ -95,10 +95,7 @@ export const decodeListenRequest = (message: unknown): ReadonlyArray<string> | u
 }
 
 /** Watches the resources of a listen request until the scope closes. */
-export const watchResources = (
-  { watchResource }: ChangeFeed,
-  uris: ReadonlyArray<string>
-): Effect.Effect<void, JsonRpcError, Scope.Scope> =>
+export const watchResources = ({ watchResource }: ChangeFeed, uris: ReadonlyArray<string>) =>
   uris.length > maxSubscriptions
     ? Effect.fail(tooManySubscriptions)
     : Effect.mapError(Effect.forEach(uris, watchResource, { discard: true }), toJsonRpcError)

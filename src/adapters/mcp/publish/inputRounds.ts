@@ -2,7 +2,7 @@ import { Deferred, Effect, Exit, Fiber, FiberMap, Latch } from "effect"
 import type { InputResponder, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { makeRequestId } from "../../../application/shared/tracing.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
+import { jsonRpcError } from "./jsonRpcErrors.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -151,10 +151,7 @@ export const makeInputRounds = Effect.gen(function* () {
     return Effect.onInterrupt(Effect.raceFirst(Fiber.join(fiber), asked), () => end(state))
   }
 
-  return Effect.fnUntraced(function* (
-    start: StartCall,
-    round: InputRound
-  ): Effect.fn.Return<JsonObject, McpSessionError | JsonRpcError> {
+  return Effect.fnUntraced(function* (start: StartCall, round: InputRound) {
     if (round.requestState === undefined) {
       if (calls.size >= maxOpenCalls) return yield* jsonRpcError("internalError", "Too many calls in progress")
       const state = yield* makeRequestId

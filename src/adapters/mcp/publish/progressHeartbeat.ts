@@ -13,10 +13,7 @@ export type SendProgress = (progress: McpProgress) => Effect.Effect<void>
  * Runs a call and forwards its progress. After five seconds without progress the last report is repeated with
  * the elapsed time, so clients do not time out on silent calls. Progress always increases, as MCP requires.
  */
-export const withHeartbeat = <A, E>(
-  send: SendProgress,
-  call: (onProgress: SendProgress) => Effect.Effect<A, E>
-): Effect.Effect<A, E> =>
+export const withHeartbeat = <A, E>(send: SendProgress, call: (onProgress: SendProgress) => Effect.Effect<A, E>) =>
   Effect.gen(function* () {
     const began = yield* Clock.currentTimeMillis
     let reported: McpProgress | undefined

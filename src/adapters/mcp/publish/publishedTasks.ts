@@ -136,10 +136,7 @@ const makeFollowedTasks = Effect.fnUntraced(function* (tasks: McpTasks) {
   return {
     start: (name: string, args: JsonObject, modes: InputResponder["modes"], sendProgress?: SendProgress) =>
       follow((options) => tasks.start(name, args, options), modes, sendProgress),
-    find: Effect.fnUntraced(function* (
-      { taskId }: JsonObject,
-      modes: InputResponder["modes"]
-    ): Effect.fn.Return<FollowedTask, JsonRpcError> {
+    find: Effect.fnUntraced(function* ({ taskId }: JsonObject, modes: InputResponder["modes"]) {
       if (typeof taskId !== "string") return yield* jsonRpcError("invalidParams", "'taskId' must be a string")
       const found =
         followed.get(taskId) ??

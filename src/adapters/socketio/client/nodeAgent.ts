@@ -33,12 +33,7 @@ const requestOnNode = (url: URL, headers: Headers, agent: Agent, signal: AbortSi
   })
 
 /** Sends one GET request; follows no redirect. On Node it uses the agent, and with it the trusted authorities. */
-export const plainRequest = async (
-  url: URL,
-  headers: Headers,
-  agent: Agent | undefined,
-  signal: AbortSignal
-): Promise<PlainResponse> => {
+export const plainRequest = async (url: URL, headers: Headers, agent: Agent | undefined, signal: AbortSignal) => {
   if (agent !== undefined) return requestOnNode(url, headers, agent, signal)
   const response = await fetch(url, { signal, redirect: "manual", headers })
   return { status: response.status, text: await response.text() }

@@ -1,6 +1,6 @@
 import { Effect, Option, Result } from "effect"
 import { checkName } from "../../../domain/model/names.ts"
-import { type Membership, type MembershipError, publicMembership, type Role } from "../../../domain/model/Membership.ts"
+import { type MembershipError, publicMembership, type Role } from "../../../domain/model/Membership.ts"
 import {
   badRequest,
   errorCodes,
@@ -62,21 +62,14 @@ export const observeRejection = (
 }
 
 /** The membership of a client that must have this role, or the error of its request. */
-export const requireMembership = (
-  { operates, registration: { session } }: Connection,
-  role: Role
-): Result.Result<Membership, ProtocolError> => {
+export const requireMembership = ({ operates, registration: { session } }: Connection, role: Role) => {
   if (Option.isSome(session.role) && session.role.value !== role)
     return Result.fail(forbidden(`Only ${role}s may send this`))
   return operates === undefined ? Result.fromOption(session.membership, notInOffice) : Result.succeed(operates)
 }
 
 /** As {@link requireMembership}, for messages that other members receive: they must name their sender. */
-export const requireSender = (
-  connection: Connection,
-  role: Role,
-  name: string
-): Result.Result<Membership, ProtocolError> =>
+export const requireSender = (connection: Connection, role: Role, name: string) =>
   Result.filterOrFail(
     requireMembership(connection, role),
     (membership) => membership.name === name,
@@ -88,9 +81,7 @@ export const makeLengthChecks = Effect.gen(function* () {
   const { nameLength, officeLength, requestIdLength } = yield* Limits
   const metrics = yield* ServerMetrics
   return {
-    checkMembership: <P extends { readonly name: string; readonly officeId: string }>(
-      request: P
-    ): Result.Result<P, ProtocolError> => {
+    checkMembership: <P extends { readonly name: string; readonly officeId: string }>(request: P) => {
       if (request.name.length > nameLength) metrics.limitExceeded("nameLength")
       if (request.officeId.length > officeLength) metrics.limitExceeded("officeLength")
       const problem =

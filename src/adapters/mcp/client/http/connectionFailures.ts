@@ -16,10 +16,7 @@ const syntheticErrorKey = `a2c/synthetic_error/${randomUUID()}`
 const missingStatusHeader = `a2c-missing-${randomUUID()}`
 
 /** Formats an error response as the last event of a stream that ended without one. */
-export const syntheticErrorEvent = (
-  id: unknown,
-  { isComplete, isUnreadable, limitExceeded, reason }: BodyEnd
-): string => {
+export const syntheticErrorEvent = (id: unknown, { isComplete, isUnreadable, limitExceeded, reason }: BodyEnd) => {
   const message = isComplete && isUnreadable ? notJson : `no response received: ${reason}`
   // A server that ends a response itself still runs.
   const error = isComplete

@@ -66,11 +66,7 @@ const sessionExpiredMessage = (status: number) => `MCP session expired (HTTP ${s
  * responses one microtask later. The SDK handles notifications that late, so a response in the same chunk would overtake
  * the progress of its call. An error that blames the session waits for a check of it.
  */
-const filterResponses = (
-  inner: Transport,
-  onConnectionLost: (reason: string) => void,
-  { check }: SessionRefusals
-): Transport => {
+const filterResponses = (inner: Transport, onConnectionLost: (reason: string) => void, { check }: SessionRefusals) => {
   const pendingIds = new Set<unknown>()
   const outer: Transport = {
     start: () => inner.start(),

@@ -132,11 +132,7 @@ type SendOnce = Effect.Success<ReturnType<typeof makeConnection>>["sendRequest"]
 /** Makes requests that answer the questions of the server, and wait for its tasks. */
 const makeRequest = (sendRequest: SendOnce): SendRequest => {
   /** Returns the result without `resultType`. Interruption cancels the request at the server. */
-  const request: SendRequest = Effect.fnUntraced(function* (
-    method,
-    params,
-    { responder, onProgress } = {}
-  ): Effect.fn.Return<JsonObject, McpSessionError> {
+  const request: SendRequest = Effect.fnUntraced(function* (method, params, { responder, onProgress } = {}) {
     const onNotification: OnNotification = (notification, content) => {
       if (notification === "notifications/progress") onProgress?.(content)
     }

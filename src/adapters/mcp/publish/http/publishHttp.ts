@@ -141,10 +141,7 @@ const connectionIdleTimeout = 60_000
 const maxConnections = 1024
 
 /** The response to a request that is denied, for another path, or a CORS preflight. */
-const earlyResponseTo = (
-  policy: AccessPolicy,
-  { headers, method, url = "/" }: IncomingMessage
-): Response | undefined => {
+const earlyResponseTo = (policy: AccessPolicy, { headers, method, url = "/" }: IncomingMessage) => {
   const isPreflight = method === "OPTIONS" && crossOriginOf(headers) !== undefined
   const denied = checkAccess(isPreflight ? { ...policy, token: "allowAll" } : policy, headers)
   if (denied !== undefined) {

@@ -24,11 +24,7 @@ const bodyRejected = (status: number, message: string, headers: Record<string, s
   jsonRpcErrorResponse(status, "connectionClosed", message, { Connection: "close", ...headers })
 
 /** Reads a body within the limits, or rejects it. It counts until its response closes: the handler keeps it so long. */
-const readBodyText = async (
-  request: IncomingMessage,
-  response: ServerResponse,
-  { budget, maxBytes }: BodyLimits
-): Promise<string | Response> => {
+const readBodyText = async (request: IncomingMessage, response: ServerResponse, { budget, maxBytes }: BodyLimits) => {
   const tooLarge = () => bodyRejected(413, `The message exceeds ${maxBytes} bytes`)
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) return tooLarge()
   const chunks: Array<Buffer> = []

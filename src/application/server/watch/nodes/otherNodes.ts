@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, FiberMap, Option, Result, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, FiberMap, Option, Result, Stream } from "effect"
 import { type ProtocolError, computerNotFound, notFound } from "../../../../domain/model/ProtocolError.ts"
 import {
   type PageCallMessage,
@@ -163,11 +163,7 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
     execute: (place: Place, command: PageCommand, operator: Operator): Effect.Effect<PageReply, ProtocolError> =>
       requestAt(place, (node) => request(node, { _tag: "Execute", command, operator })),
     /** Calls a tool at the node of its Computer. */
-    call: Effect.fnUntraced(function* (
-      call: PageCallRequest,
-      operator: Operator,
-      place: Place
-    ): Effect.fn.Return<Stream.Stream<PageCallMessage>, ProtocolError, Scope.Scope> {
+    call: Effect.fnUntraced(function* (call: PageCallRequest, operator: Operator, place: Place) {
       const message = { _tag: "OpenCall", call, operator } as const
       const { node, stream } = yield* Effect.acquireRelease(
         requestAt(place, (node) => Effect.map(request(node, message), ({ stream }) => ({ node, stream }))),
