@@ -24,6 +24,16 @@ const { content, isError, meta } = await agent.callTool(
   { signal: AbortSignal.timeout(10_000) }
 )
 
+const ending = new AbortController()
+const calling = agent.callTool({ tool: "read_graph" }, { signal: ending.signal })
+ending.abort()
+try {
+  await calling
+} catch (error) {
+  if (!(error instanceof A2cError && error.code === "aborted")) throw error
+  console.log("cancelled")
+}
+
 const describe = (block: ContentBlock): string => {
   switch (block.type) {
     case "text":
