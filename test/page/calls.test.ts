@@ -73,7 +73,7 @@ describePages("office page", () => {
       server.send(makeBatch([{ _tag: "Call", call: makeCall({ startedAt: startTime + 60_000 }) }]))
       await page.getByText(/^1 call, since \d\d:\d\d:\d\d, when this page was opened$/).waitFor()
       server.send(makeBatch([{ _tag: "Call", call: ended(2) }]))
-      await page.getByText(/^2 calls, p50 40 ms, p99 40 ms, since \d\d:\d\d:\d\d$/).waitFor()
+      await page.getByText(/^2 calls, p50 40 ms, p99 40 ms, since \d\d:\d\d:\d\d, while a page was open$/).waitFor()
     })
 
     it("follows a call from its start to its end", async () => {

@@ -86,7 +86,7 @@ export const truncateFailures = (servers: ReadonlyArray<FailingServer>): Readonl
 
 /** The end of a message about a missing tool, which servers that do not start may have; empty without any. */
 export const formatFailures = (servers: ReadonlyArray<FailingServer>): string =>
-  servers.map(({ name, reason }) => `. The MCP server ${name} is failing: ${reason}`).join("")
+  servers.map(({ name, reason }) => `. The MCP server ${name}, which may have it, is failing: ${reason}`).join("")
 
 /** Formats server names as a list, which does not end when there may be more. */
 export const formatServerNames = (names: ReadonlyArray<string>): string =>

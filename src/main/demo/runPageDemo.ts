@@ -133,7 +133,9 @@ export const runPageDemo = Effect.fnUntraced(
       const config = yield* labConfig
       yield* Layer.build(computerLayer({ ...member, name: "lab", config, operators }))
     })
-    yield* printText(`Open ${url}/office/ in a browser. Ctrl+C ends the demo.`)
+    yield* printText(
+      `Open ${url}/office/ in a browser. Ctrl+C ends the demo. To show failures, its MCP server calendar does not start, and some calls fail.`
+    )
     yield* Effect.all([desk, lab], { concurrency: 2, discard: true })
     const agent = Context.get(yield* Layer.build(agentLayer({ ...member, name: "demo-agent" })), Agent)
     yield* agent.settled

@@ -108,7 +108,7 @@ describe("search for the Computer of a tool", () => {
       const failingServers = [{ name: "s", reason: 'command "x" not found' }]
       const { searching } = yield* search(applyUpdate(knownView([], []), "c", { failingServers }))
       const { message } = Result.getOrThrow(Result.flip(yield* Fiber.join(searching)))
-      const hint = '. The MCP server s is failing: command "x" not found'
+      const hint = '. The MCP server s, which may have it, is failing: command "x" not found'
       assert.strictEqual(message, `No Computer of this office has a tool "t"${hint}`)
     })
   )

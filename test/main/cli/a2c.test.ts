@@ -202,7 +202,7 @@ describe("a2c", () => {
           /^a2c: The URL of a Server holds no user and no password: [^@]*\n$/
         ],
         [agentAt(`${url}/elsewhere`, "members"), /No A2C-SMCP server is at http:.*\/elsewhere/],
-        [agentAt(url, "tools"), /No Computer is in this office/],
+        [agentAt(url, "tools"), /Office 'o' has no Computer: check --office/],
         [agentAt(url, "call", "x", "--args", "{"), /^a2c: --args is not JSON\n$/],
         [["agent", "--server", url, "members"], /--office/],
         [["agent", "--server", url, "--office", "", "members"], /--office.*not empty/],

@@ -5,7 +5,7 @@ import { type ProtocolError, errorCodes } from "../../../domain/model/ProtocolEr
 import { AuditLog, type AuditRecorder } from "../../ports/AuditLog.ts"
 import type { Operator } from "../../shared/page/PageSource.ts"
 import { truncateText } from "../../shared/logLimits.ts"
-import { callOutcome, type CompletedCall, type ObservedEvent } from "./observers.ts"
+import { callOutcome, type CompletedCall, exactOutcome, type ObservedEvent } from "./observers.ts"
 import { parseTraceparent } from "../../../domain/traceparent.ts"
 
 /** Records calls, with a digest of their arguments. */
@@ -14,6 +14,7 @@ export const auditCall =
   (call: CompletedCall): void => {
     const { agent, approval, computer, decision, endedAt, event, line, reqId, request, startedAt, subject } = call
     const head = asObject(Result.getOrElse(request.head, () => undefined))
+    const [outcome, cause] = [callOutcome(call), exactOutcome(call)]
     record({
       time: endedAt,
       fields: {
@@ -26,7 +27,8 @@ export const auditCall =
         event,
         tool: UndefinedOr.map(asString(head["tool_name"]), truncateText),
         req_id: truncateText(reqId),
-        outcome: callOutcome(call),
+        outcome,
+        ...(cause !== outcome && { cause }),
         ...(approval !== undefined && { approval: truncateText(approval) }),
         ...(decision !== undefined && {
           action: decision.isAllowed ? "allow" : "deny",

@@ -1,5 +1,5 @@
 import { Context, Result } from "effect"
-import { isJsonObject } from "../../../domain/json.ts"
+import { asObject, isJsonObject } from "../../../domain/json.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import type { PublicMembership } from "../../../domain/model/Membership.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
@@ -65,6 +65,24 @@ export const callOutcome = ({ outcome }: Pick<CompletedCall, "outcome">): string
 
 /** The observers of one kind of event; none by default. An observer must not throw. */
 export type Observers<A> = Context.Reference<ReadonlyArray<(event: A) => void>>
+
+/** The outcome of a call. Unlike {@link callOutcome} it tells calls that did not run, were cancelled or timed out from failed tools. */
+export const exactOutcome = (call: Pick<CompletedCall, "outcome">): string => {
+  const outcome = callOutcome(call)
+  const { outcome: reply } = call
+  // A large reply is not parsed: that would cost more than the routing.
+  if ("_tag" in reply || !reply.isHeadParsed) return outcome
+  const { _meta, meta } = asObject(Result.getOrElse(reply.head, () => undefined))
+  if (_meta === undefined && meta === undefined) return outcome
+  const {
+    a2c_cancelled: isCancelled,
+    a2c_timeout: isTimeout,
+    error_code: code
+  } = { ...asObject(_meta), ...asObject(meta) }
+  if (isCancelled === true) return "cancelled"
+  if (isTimeout === true) return "timeout"
+  return outcome === "tool_error" && typeof code === "number" ? String(code) : outcome
+}
 
 const makeObservers = <A>(name: string): Observers<A> =>
   Context.Reference<ReadonlyArray<(event: A) => void>>(`a2c-smcp/application/server/observability/${name}`, {

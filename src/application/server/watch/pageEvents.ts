@@ -8,7 +8,7 @@ import type { PageCall, PageEvent, PageMember, OfficeActivity } from "../../../d
 import { parseTraceparent } from "../../../domain/traceparent.ts"
 import type { Connection } from "../connections/Connections.ts"
 import { truncateText } from "../../shared/logLimits.ts"
-import { callOutcome, type CompletedCall, type ObservedEvent, type StartedCall } from "../observability/observers.ts"
+import { exactOutcome, type CompletedCall, type ObservedEvent, type StartedCall } from "../observability/observers.ts"
 import type { InFlightCall } from "../connections/InFlightCall.ts"
 import { maxCallsPerBatch, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
 
@@ -88,24 +88,6 @@ const parseReply = ({ outcome }: Pick<CompletedCall, "outcome">): void => {
   void outcome.head
 }
 
-/** The outcome of a call. Unlike {@link callOutcome} it tells calls that did not run, were cancelled or timed out from failed tools. */
-const pageOutcome = (call: Pick<CompletedCall, "outcome">): string => {
-  const outcome = callOutcome(call)
-  const { outcome: reply } = call
-  // A large reply is not parsed: that would cost more than the routing.
-  if ("_tag" in reply || !reply.isHeadParsed) return outcome
-  const { _meta, meta } = asObject(Result.getOrElse(reply.head, () => undefined))
-  if (_meta === undefined && meta === undefined) return outcome
-  const {
-    a2c_cancelled: isCancelled,
-    a2c_timeout: isTimeout,
-    error_code: code
-  } = { ...asObject(_meta), ...asObject(meta) }
-  if (isCancelled === true) return "cancelled"
-  if (isTimeout === true) return "timeout"
-  return outcome === "tool_error" && typeof code === "number" ? String(code) : outcome
-}
-
 /** Ended calls in a snapshot, the latest ones that a stream has shown. */
 export const maxEndedCalls = 500
 
@@ -171,7 +153,7 @@ export const makeCallTable = (streams: ReadonlyMap<string, StreamBuffer>) => {
       const isShown = before !== undefined || Iterable.some(streams.values(), (buffer) => buffer.hasSpaceForEnded())
       // Only for the calls that are shown: a parse of each reply would cost more than its routing.
       if (isShown) parseReply(completed)
-      const outcome = pageOutcome(completed)
+      const outcome = exactOutcome(completed)
       const isToolCall = completed.event === calls.toolCall.event
       if (isToolCall) countEnd(completed, node, outcome)
       if (!isShown) {

@@ -6,17 +6,19 @@ import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { errorMessage, formatSome } from "../../../domain/errorMessage.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import { isAppOnly } from "../../../domain/tools/appTools.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { readBytes, readTexts } from "../arguments/argumentSource.ts"
 import { formatColumns, formatPromptArguments, formatPromptMessages, truncateLine } from "../output/format.ts"
-import { printJson, printLine, printResult } from "../output/print.ts"
+import { printJson, printLine, printProgress, printResult } from "../output/print.ts"
 import type * as flags from "./flags.ts"
-import { onlyTargetComputer, printList, printReplies, queryComputers, runAsAgent } from "./queries.ts"
+import { onlyTargetComputer, printList, printReplies, queryComputers, runAsAgent, withoutComputer } from "./queries.ts"
 
 export const listMembers = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {
   const list = yield* (yield* Agent).members
+  if (list.every(({ role }) => role === "agent")) yield* printProgress(withoutComputer(options.office))
   yield* printResult(options, list, formatColumns(list.map(({ name, role, version = "" }) => [role, name, version])))
 }, runAsAgent)
 
@@ -32,10 +34,12 @@ export const showMembers = (options: flags.OptionsOf<"members">) =>
 export const printTools = Effect.fnUntraced(function* (options: flags.OptionsOf<"tools">) {
   yield* printList(
     options,
-    (computer, { getToolList, getTools }) => {
-      const listing = options.apps ? Effect.map(getToolList(computer), ({ tools }) => tools) : getTools(computer)
-      return Effect.map(listing, (list) => list.map((tool) => ({ computer, ...tool })))
-    },
+    Effect.fnUntraced(function* (computer, { getToolList }) {
+      const { failingServers, tools } = yield* getToolList(computer)
+      for (const { name, reason } of failingServers)
+        yield* printProgress(`the MCP server ${name} of ${computer} is failing: ${reason}`)
+      return tools.filter(({ meta }) => options.apps || !isAppOnly(meta)).map((tool) => ({ computer, ...tool }))
+    }),
     ({ computer, description, name }) => [computer, name, truncateLine(description)],
     "no tools"
   )

@@ -32,7 +32,7 @@ import { printLine, printProgress, printResult, printToolResult } from "../outpu
 import { serverPageUrl } from "../server/serverPage.ts"
 import { HasOwnConnection, type SharedIdentity, shareWithCommands } from "../office/officeShare.ts"
 import type { OptionsOf } from "./flags.ts"
-import { runAsAgent } from "./queries.ts"
+import { runAsAgent, withoutComputer } from "./queries.ts"
 import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
 import * as Dialogue from "../../../adapters/terminal/Dialogue.ts"
 import { formatTaskId, parseTaskId } from "../../../domain/office/taskIds.ts"
@@ -47,7 +47,7 @@ const hasApp = (view: OfficeView, name: string, computer: string | undefined): b
   toolsIn(view, computer).some(({ tool }) => tool.name === name && appUriOf(tool.meta) !== undefined)
 
 /** Finds a tool of one Computer, or the only one of this name. */
-const findTool = Effect.fnUntraced(function* (search: ToolSearch) {
+const findTool = Effect.fnUntraced(function* ({ office, ...search }: ToolSearch & { readonly office: string }) {
   const { computer, tool: name } = search
   const agent = yield* Agent
   const view = yield* agent.searchTool(search)
@@ -58,15 +58,15 @@ const findTool = Effect.fnUntraced(function* (search: ToolSearch) {
     return yield* new AmbiguousTool({ tool: name, owners: [found, ...others].map((one) => one.computer).toSorted() })
   }
   const known = [...(yield* agent.view).computers.keys()]
+  if (known.length === 0) return yield* failCommand(withoutComputer(office))
   if (computer !== undefined && !known.includes(computer)) {
     return yield* failCommand(`No Computer '${computer}' is in this office${didYouMean(computer, known)}`)
   }
-  const office = known.length === 0 ? "in this office, which has no Computer" : "in this office"
   const unknown = unknownToolsIn(view)
   const check = unknown.failing.length === 0 ? "" : "; 'a2c computer check FILE' at its Computer may tell more"
   return yield* failUnknownTool(
     name,
-    computer === undefined ? office : `at Computer '${computer}'`,
+    computer === undefined ? "in this office" : `at Computer '${computer}'`,
     tools.map(({ tool }) => tool.name),
     formatUnknownTools(unknown) && formatUnknownTools(unknown) + check
   )
@@ -115,8 +115,8 @@ const formatTool = (
 
 /** Prints one tool: name, Computer, description, parameters and an example call. */
 export const showTool = Effect.fnUntraced(function* (options: OptionsOf<"tool">) {
-  const { computer, timeout, tool } = options
-  const found = yield* findTool({ ...noWait, tool, computer, timeout: Duration.seconds(timeout) })
+  const { computer, office, timeout, tool } = options
+  const found = yield* findTool({ ...noWait, office, tool, computer, timeout: Duration.seconds(timeout) })
   yield* printResult(options, { computer: found.computer, ...found.tool }, formatTool(found, options))
 }, runAsAgent)
 
@@ -174,11 +174,11 @@ const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedIdentity)
  */
 const prepareCall = Effect.fnUntraced(function* (
   arguments_: Effect.Success<ReturnType<typeof readArguments>>,
-  { computer: wanted, timeout: seconds, tool: name }: OptionsOf<"start">,
+  { computer: wanted, office, timeout: seconds, tool: name }: OptionsOf<"start">,
   onStatus: (status: CallStatus) => Effect.Effect<void>
 ) {
   if (arguments_._tag === "Whole" && wanted !== undefined) return { computer: wanted, params: arguments_.params }
-  const search = { tool: name, computer: wanted, timeout: Duration.seconds(seconds), awaitsServers: true }
+  const search = { office, tool: name, computer: wanted, timeout: Duration.seconds(seconds), awaitsServers: true }
   const { computer, tool } = yield* findTool({ ...search, onStatus })
   if (arguments_._tag === "Whole") return { computer, params: arguments_.params }
   const params = yield* toCallParams(arguments_, { schema: tool.paramsSchema, subject: `The tool '${name}'` })
@@ -200,7 +200,8 @@ export const callTool = Effect.fnUntraced(function* (options: OptionsOf<"call">)
     const answers = onInput && { onInput: (request: InputRequest) => onInput(request, { tool }) }
     const result = yield* agent.callTool({ ...target, ...answers, tool, timeout, onStatus })
     // Says what the Computer has in the place of the tool.
-    if (errorCodeOf(result) === errorCodes.toolNotFound) yield* findTool({ ...target, tool, ...noWait })
+    if (errorCodeOf(result) === errorCodes.toolNotFound)
+      yield* findTool({ ...target, office: options.office, tool, ...noWait })
     const printed = yield* Effect.exit(printToolResult(result, result, options))
     if (hasApp(yield* agent.view, tool, target.computer)) {
       const { origin } = yield* serverPageUrl(options.server, "/office/")

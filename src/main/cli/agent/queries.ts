@@ -89,14 +89,17 @@ export const runAsSharingAgent = <E extends CommandError>(
   return runWithAgent(Effect.andThen(sharing, action), options, joiningLayer(options, { retryInitialConnect }))
 }
 
+/** States that an office, which exists as soon as someone joins it, has no Computer. */
+export const withoutComputer = (office: string): string => `Office '${office}' has no Computer: check --office`
+
 /** The Computers of the office, or the requested one. */
-const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.TargetComputerOptions) {
+const targetComputers = Effect.fnUntraced(function* ({ computer, office }: flags.TargetComputerOptions) {
   const members = yield* (yield* Agent).members
   const names = members.filter(({ role }) => role === "computer").map(({ name }) => name)
-  if (computer === undefined) return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
+  if (names.length === 0) return yield* failCommand(withoutComputer(office))
+  if (computer === undefined) return names
   if (names.includes(computer)) return [computer]
-  const present = names.length === 0 ? "" : `; there are ${formatSome(names)}`
-  return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
+  return yield* failCommand(`No Computer '${computer}' is in this office; there are ${formatSome(names)}`)
 })
 
 /** The only Computer of the office, or the requested one. */

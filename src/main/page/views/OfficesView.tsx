@@ -48,7 +48,7 @@ const officeColumns: ReadonlyArray<Column<OfficeSummary>> = [
   countColumn("Calls per second", ({ callsPerSecond }) => callsPerSecond),
   { title: "Last minute", cell: ({ history }) => <Sparkline values={history} /> },
   {
-    title: "Failed calls",
+    title: "Failed in the last minute",
     cell: ({ failed }) => formatCount(failed),
     kind: ({ failed }) => (failed > 0 ? "bad" : "")
   }

@@ -64,7 +64,7 @@ const callsOn = Effect.gen(function* () {
 })
 
 const missing = "4001: Tool 'late' not found on this Computer"
-const doesNotStart = ". The MCP server slow is failing: it does not start"
+const doesNotStart = ". The MCP server slow, which may have it, is failing: it does not start"
 
 describe("call of an unknown tool", () => {
   it.effect("runs once a starting server offers it, and reports once why it waits", () =>

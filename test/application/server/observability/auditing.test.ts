@@ -49,6 +49,16 @@ describe("the audit of a call", () => {
     })
   })
 
+  it.each([
+    [{ error_code: 4005 }, "4005"],
+    [{ a2c_cancelled: true }, "cancelled"],
+    [{ a2c_timeout: true }, "timeout"],
+    [{}, undefined]
+  ])("has the cause of a failure outside the tool: %j", (meta, cause) => {
+    const [fields] = fieldsOf({ outcome: jsonBody({ content: [], isError: true, meta }) })
+    assert.deepStrictEqual([fields?.["outcome"], fields?.["cause"]], ["tool_error", cause])
+  })
+
   it("has no tool when the request names none", () =>
     assert.isUndefined(fieldsOf({ request: jsonBody({}) })[0]?.["tool"]))
 

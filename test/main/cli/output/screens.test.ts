@@ -15,8 +15,8 @@ const agent = (url: string, ...words: ReadonlyArray<string>) => ["agent", "--ser
 
 /** The commands that run until they are ended or draw over what they have shown, and the demo. */
 const commands: { readonly [name: string]: OnScreen } = {
-  watch: { args: (url) => agent(url, "watch"), last: "ends", isLive: true },
-  members: { args: (url) => agent(url, "members", "--watch"), last: "1 tool", isLive: true },
+  watch: { args: (url) => agent(url, "watch"), last: "workstation", isLive: true },
+  members: { args: (url) => agent(url, "members", "--watch"), last: "failing", isLive: true },
   status: { args: (url) => ["server", "status", url, "--offices", "--watch"], last: "team", isLive: true },
   demo: { args: () => ["demo"], last: "--help.", isLive: false }
 }

@@ -74,7 +74,10 @@ const answers: { readonly [event: string]: (request: Request) => object } = {
     ].map(([name, role]) => ({ sid: name, name, role, office_id: "team", a2c_version: "0.2.0" })),
     req_id
   }),
-  "client:get_tools": ({ computer, req_id }) => ({ tools: computer === "desk" ? tools : tools.slice(0, 1), req_id }),
+  "client:get_tools": ({ computer, req_id }) =>
+    computer === "desk"
+      ? { tools, req_id }
+      : { tools: tools.slice(0, 1), failing_servers: [{ name: "maps", reason: 'command "maps" not found' }], req_id },
   "client:tool_call": ({ tool_name = "" }) =>
     results[tool_name] ?? {
       code: 404,

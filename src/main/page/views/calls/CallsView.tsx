@@ -87,7 +87,7 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
     formatNumberOf(shown.length, "call"),
     ...(latency === undefined ? [] : [`p50 ${formatDuration(latency.p50)}`, `p99 ${formatDuration(latency.p99)}`]),
     `since ${formatClock(since)}`,
-    ...(since === openedAt ? ["when this page was opened"] : [])
+    since === openedAt ? "when this page was opened" : "while a page was open"
   ].join(", ")
   const computers = findPageOffice(state, address).computers.map(({ name }) => name)
   const chosen = calls.find(({ call }) => call.id === parameters["call"])
