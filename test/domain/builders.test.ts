@@ -36,6 +36,7 @@ import { framesOf, decode, sent } from "./devices/streams.ts"
 import { Draft, sendable } from "./devices/frames.ts"
 import { Notifications } from "./wire/v0_2/notificationSamples.ts"
 import { copyJson } from "../copyJson.ts"
+import { formatEntry, parseEntry } from "../../src/domain/schemas/formValue.ts"
 
 const joined = (words: ReadonlyArray<string>) => words.join("")
 const Text = Schema.Array(
@@ -417,6 +418,11 @@ describe("builder", () => {
       frameDomains: [...origins, 7]
     })
     assert.deepStrictEqual(parseAppDomains(domains), domains)
+  })
+
+  inverse("Entry", "keeps a JSON value that is entered again", Schema.Json, (value) => {
+    const field = { _tag: "Json" } as const
+    assert.strictEqual(JSON.stringify(parseEntry(field, true, formatEntry(field, value))), JSON.stringify(value))
   })
 
   it("has a property for every pair of names in the domain", () => {

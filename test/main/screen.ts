@@ -82,7 +82,8 @@ export const a2cOnTerminal = Effect.fnUntraced(function* (columns: number, ...ar
       for (const line of allLines()) {
         const text = line?.translateToString(true) ?? ""
         whole = line?.isWrapped === true ? whole + text : text
-        if (line?.isWrapped === true && /\S\s+\S/.test(whole)) found.push(whole)
+        // A word that is wider than the terminal stays whole, also after a time.
+        if (line?.isWrapped === true && /\S\s+\S/.test(whole.replace(/^[\d:]+/, ""))) found.push(whole)
       }
       return found
     },

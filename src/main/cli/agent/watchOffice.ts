@@ -11,7 +11,7 @@ import { describeStatus } from "../../../domain/page/calls/callPhase.ts"
 import { formatDuration } from "../../../domain/text/format.ts"
 import { untilMembershipEnds } from "../../CommandFailed.ts"
 import { HasOwnConnection, shareWithCommands } from "../office/officeShare.ts"
-import { type Cell, formatColumns } from "../output/format.ts"
+import { type Cell, formatColumns, formatFields } from "../output/format.ts"
 import { showLive } from "../output/liveText.ts"
 import { printJson, printLine, printTable } from "../output/print.ts"
 import type * as flags from "./flags.ts"
@@ -163,16 +163,7 @@ export const watchEvents = Effect.fnUntraced(function* (options: flags.AgentShar
     if (!options.json) yield* printHeader(options, view)
     yield* Effect.forkScoped(followComputers(agent, view, report))
     const printing = Stream.runForEach(Stream.fromQueue(lines), ({ at, colour, json, text }) =>
-      options.json
-        ? printJson({ at, ...json }, true)
-        : printTable(
-            formatColumns([
-              [
-                { text: at.slice(11, 19), colour: "dim" },
-                { text, colour }
-              ]
-            ])
-          )
+      options.json ? printJson({ at, ...json }, true) : printTable(formatFields([[at.slice(11, 19), { text, colour }]]))
     )
     yield* Effect.raceFirst(printing, untilMembershipEnds(agent.status))
   })

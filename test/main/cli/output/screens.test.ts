@@ -15,8 +15,8 @@ const agent = (url: string, ...words: ReadonlyArray<string>) => ["agent", "--ser
 
 /** The commands that run until they are ended or draw over what they have shown, and the demo. */
 const commands: { readonly [name: string]: OnScreen } = {
-  watch: { args: (url) => agent(url, "watch"), last: "workstation", isLive: true },
-  members: { args: (url) => agent(url, "members", "--watch"), last: "failing", isLive: true },
+  watch: { args: (url) => agent(url, "watch"), last: "command", isLive: true },
+  members: { args: (url) => agent(url, "members", "--watch"), last: "maps", isLive: true },
   status: { args: (url) => ["server", "status", url, "--offices", "--watch"], last: "team", isLive: true },
   demo: { args: () => ["demo"], last: "--help.", isLive: false }
 }
@@ -26,6 +26,7 @@ const withoutChance = (text: string): string =>
   text
     .replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:7070")
     .replaceAll(/\s+\(\d+\.\d\d\s+s\)/g, "")
+    .replaceAll(/^\d\d:\d\d:\d\d/gm, "12:00:00")
     .replace(/^Done in .*?\n\n/ms, "")
 
 describe.each(Object.entries(commands))("a2c %s on a terminal", (name, { args, last }) => {
