@@ -113,7 +113,10 @@ describe("the first start behind a proxy", () => {
   it.live("names the reset connections", () =>
     Effect.gen(function* () {
       const { stderr } = yield* callThrough(yield* resettingProxy)
-      assert.match(stderr, /The MCP server files, which may have it, is failing: npx cannot load the package \(ECONNRESET\)/)
+      assert.match(
+        stderr,
+        /The MCP server files, which may have it, is failing: npx cannot load the package \(ECONNRESET\)/
+      )
     })
   )
 
@@ -121,7 +124,10 @@ describe("the first start behind a proxy", () => {
     Effect.gen(function* () {
       const proxy = yield* inspectingProxy
       const { stderr } = yield* callThrough(proxy)
-      assert.match(stderr, /files, which may have it, is failing: npx cannot load the package \(\w*CERT\w*\): .* Set NODE_EXTRA_CA_CERTS/)
+      assert.match(
+        stderr,
+        /files, which may have it, is failing: npx cannot load the package \(\w*CERT\w*\): .* Set NODE_EXTRA_CA_CERTS/
+      )
       const { code, stdout } = yield* callThrough(proxy, { NODE_EXTRA_CA_CERTS: fixture("first.cert.pem") })
       assert.deepStrictEqual([code, stdout], [0, "hello\n"])
     })
