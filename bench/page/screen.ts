@@ -27,7 +27,7 @@ const recordMarkers = `
   globalThis.shownAt = {}
   const seen = new Set()
   new MutationObserver(() => {
-    for (const [marker] of document.body.textContent.matchAll(/marker_\\d+/g)) {
+    for (const [marker] of document.body.textContent.matchAll(/marker_\\d+_/g)) {
       if (seen.has(marker)) continue
       seen.add(marker)
       requestAnimationFrame(() => setTimeout(() => (shownAt[marker] = performance.timeOrigin + performance.now())))
@@ -80,7 +80,7 @@ const timeEvents = async (
   const times: Array<number> = []
   for (let event = 0; event < events; event++) {
     await pause()
-    times.push(await timeNext(`marker_${event}`))
+    times.push(await timeNext(`marker_${event}_`))
   }
   const at = (share: number) => `p${share * 100} ${quantile(times, share).toFixed(0)} ms`
   return `${label}: ${at(0.5)}, ${at(0.95)}, ${at(1)} (${events} events)`
@@ -125,7 +125,7 @@ export const measureScreen = ({
         return time
       }
 
-      await openView(page, running, "calls")
+      await openView(page, running, "activity")
       note("calls")
       const quiet = await timeEvents("a call, no other calls", events, (tool) =>
         timeEvent(page, tool, () => call(tool))
@@ -133,7 +133,7 @@ export const measureScreen = ({
       const pairs = await connectPairs(site, load.pairs, text(load.bytes))
       await closedLoop(pairs, 4, { calls: 20_000 }).ended
       startLoad(pairs, (turn) => setTimeout(turn, 2))
-      await openView(page, running, "members")
+      await openView(page, running, "settings")
       note("joins")
       const busy = await timeEvents(`a join, beside ${load.perSecond} calls/s`, events, timeJoin)
       return `${quiet}\n${busy}\n`
