@@ -24,9 +24,15 @@ export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Sco
 export const server = Effect.map(startServer(), ({ url }) => url)
 
 /** Starts a Computer that has joined an office, with its shell on stdin. */
-export const computer = Effect.fnUntraced(function* (url: string, office: string, name: string, mcpServers: object) {
+export const computer = Effect.fnUntraced(function* (
+  url: string,
+  office: string,
+  name: string,
+  mcpServers: object,
+  ...more: ReadonlyArray<string>
+) {
   const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
-  const options = ["--server", url, "--name", name, "--config", config, "--approve", "*"]
+  const options = ["--server", url, "--name", name, "--config", config, "--approve", "*", ...more]
   const process = yield* a2c("computer", ...options, "--interactive")
   yield* process.types(`join ${office}`)
   yield* process.prints(`joined office ${office}`)

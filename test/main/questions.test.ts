@@ -8,7 +8,7 @@ import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { computer, server } from "./offices.ts"
-import { a2c, cli, everythingServer, node, outcomeOf, temporaryFile } from "./processes.ts"
+import { a2c, cli, everythingServer, node, onTerminal, outcomeOf, temporaryFile } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 const mcpServers = { everything: { command: process.execPath, args: [everythingServer] } }
@@ -129,6 +129,30 @@ describe("question of a real MCP server", () => {
       assert.strictEqual(yield* calling.ended, 0)
       assert.include(calling.stdout(), "User provided the requested information")
     })
+  )
+
+  it.live.each(["is answered elsewhere", "loses the command that shares its connection"])(
+    "ends the command that answers it when it %s",
+    (cause) =>
+      Effect.gen(function* () {
+        const url = yield* server
+        yield* computer(url, "o", "desk", mcpServers, "--approvers", "page")
+        const variables = { XDG_RUNTIME_DIR: yield* temporaryFolder }
+        const words = [cli, "agent", "--server", url, "--office", "o"]
+        const run = (...args: ReadonlyArray<string>) => Effect.flatMap(node([...words, ...args], variables), outcomeOf)
+        const calling = yield* node([...words, "call", tool], variables)
+        yield* calling.prints(`a2c agent --server ${url} --office o approvals answer `, "stderr")
+        const listed = yield* Effect.repeat(run("approvals"), { until: ({ code }) => code === 0 })
+        const id = listed.stdout.split(" ", 1)[0] ?? ""
+        const answering = yield* onTerminal([...words, "approvals", "answer", id], variables)
+        yield* answering.prints("Answer it?")
+        if (cause === "is answered elsewhere") {
+          assert.strictEqual((yield* run("approvals", "answer", id, "name=Ada", "integer=7")).code, 0)
+        } else process.kill(calling.pid, "SIGKILL")
+        assert.strictEqual(yield* answering.ended, 1)
+        assert.include(answering.stdout(), "(question withdrawn: it was answered elsewhere, or its call has ended)")
+        assert.include(answering.stdout(), "Not answered: the question is not open any more")
+      })
   )
 
   it.live("is declined at once without a responder", () =>

@@ -69,7 +69,7 @@ describePages("office page", () => {
     it("explains itself while no call waits", async () => {
       const { page, server } = await open(inbox)
       await page.getByText("no call waits for an approval").waitFor()
-      await page.getByText("No approver decided a call since this page was opened.").waitFor()
+      await page.getByText("No approver allowed or denied a call since this page was opened.").waitFor()
       assert.deepStrictEqual(server.commands, [])
     })
 
@@ -447,7 +447,7 @@ describePages("office page", () => {
       })
       const card = cardOf(page, "write_file")
       await card.getByText("The owner of this Computer does not let operators decide.").waitFor()
-      await card.getByText("a2c computer --approvers page").waitFor()
+      await card.getByText("a2c computer --approvers terminal,page").waitFor()
       await card.getByText("brain", { exact: true }).waitFor()
       assert.strictEqual(await card.getByRole("button").count(), 0)
       assert.deepStrictEqual(server.commands, [])

@@ -4,10 +4,12 @@ import { asObject, type JsonObject } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import { findProblems, parseEntry, Unfinished } from "../../domain/schemas/formValue.ts"
 import { type FieldOf, type FormField, type FormMember, formOfSchema } from "../../domain/schemas/schemaForm.ts"
+import { findTextFormat } from "../../domain/schemas/textFormats.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
+import { formatNumberOf } from "../../domain/text/format.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
 import { definedFields, type Field, fieldsOf, foreignFields } from "./foreignFields.ts"
-import { type Context, fieldsWithChoices, findChoice, maxAttempts, maxTextLines } from "./questionContext.ts"
+import { type Context, fieldsWithChoices, findChoice, maxTextLines } from "./questionContext.ts"
 
 /** Maximum lines of a message. */
 const maxMessageLines = 8
@@ -47,7 +49,7 @@ const fieldContext =
       { label: "title", value: field.title },
       { label: "about", value: field.description, maxLines: maxTextLines },
       { label: "default", value: isHidden(field) ? undefined : field.initial, maxLines: maxTextLines },
-      { label: "invalid", value: problem }
+      { label: "invalid", value: problem, maxLines: maxTextLines }
     ])
     const choice = choiceOf(field)
     const max = rows - 6 - about.length * maxTextLines
@@ -78,21 +80,37 @@ const parseChoices = (field: ChoiceField, text: string): unknown => {
   return items.find((item) => item instanceof Unfinished) ?? items
 }
 
-const wantedChoice = "Enter the number or the text of one of the values"
+const wantedChoice = "enter the number or the text of one of the values"
+const wantedChoices = "enter the numbers or the texts of values, with commas"
+
+/** The limits of an entry: ` from 1 to 100`, `, at least 3 characters`. */
+const formatBounds = ({ max, min }: FieldOf<"Text" | "Number" | "List">, noun?: string): string => {
+  const format = (bound: number) => (noun === undefined ? bound : formatNumberOf(bound, noun))
+  if (min !== undefined && max !== undefined) return `${noun === undefined ? "" : ","} from ${min} to ${format(max)}`
+  if (min !== undefined) return `, at least ${format(min)}`
+  return max === undefined ? "" : `, at most ${format(max)}`
+}
+
+const kindOfText = (field: FieldOf<"Text">): string => {
+  const wanted = findTextFormat(field.format)?.wanted.replace(/^an? ./, (start) => start.slice(-1).toUpperCase())
+  return `${wanted ?? "Text"}${formatBounds(field, "character")}${isHidden(field) ? ", hidden" : ""}`
+}
 
 const entryOf = (field: FormField): Entry => {
   const parse = (text: string) => parseEntry(field, true, text)
   const choice = choiceOf(field)
-  if (field._tag === "Text") return { kind: isHidden(field) ? "Text, hidden" : "Text", parse: (text) => text }
-  if (field._tag === "Number") return { kind: field.integer ? "Integer" : "Number", parse }
-  if (field._tag === "Flag") return { kind: "y(es) or n(o)", parse: parseFlag, wanted: "Enter y or n" }
-  if (choice === undefined) return { kind: field._tag === "List" ? "JSON list" : "JSON", parse }
+  if (field._tag === "Text") return { kind: kindOfText(field), parse: (text) => text }
+  if (field._tag === "Number") return { kind: `${field.integer ? "Integer" : "Number"}${formatBounds(field)}`, parse }
+  if (field._tag === "Flag") return { kind: "y(es) or n(o)", parse: parseFlag, wanted: "enter y or n" }
+  const size = field._tag === "List" ? formatBounds(field, "value") : ""
+  if (choice === undefined) return { kind: field._tag === "List" ? `JSON list${size}` : "JSON", parse }
+  const kind = choice === field ? "Number of the value, or the value" : `Numbers of the values, with commas${size}`
   return choice === field
-    ? { kind: "Number of the value, or the value", parse: (text) => parseChoice(choice, text), wanted: wantedChoice }
-    : { kind: "Numbers of the values, with commas", parse: (text) => parseChoices(choice, text), wanted: wantedChoice }
+    ? { kind, parse: (text) => parseChoice(choice, text), wanted: wantedChoice }
+    : { kind, parse: (text) => parseChoices(choice, text), wanted: wantedChoices }
 }
 
-/** A value of a field, `undefined` for an empty one; none when the user gave no valid one. */
+/** A value of a field, `undefined` for an empty one; none when the terminal is closed. */
 const promptForField = Effect.fnUntraced(function* (
   member: FormMember,
   schema: JsonObject,
@@ -102,9 +120,11 @@ const promptForField = Effect.fnUntraced(function* (
   const { field, required } = member
   const { initial } = field
   const { kind, parse, wanted } = entryOf(field)
-  const hint = initial !== undefined ? "Enter for the default" : required ? "required" : "Enter for none"
+  // Another default is foreign text: the lines above show it in quotes.
+  const shown = typeof initial === "number" ? ` ${initial}` : ""
+  const hint = initial !== undefined ? `Enter for the default${shown}` : required ? "required" : "Enter for none"
   let problem: string | undefined
-  for (let left = maxAttempts; left > 0; left--) {
+  while (true) {
     const entered = yield* readLine({
       context: fieldContext(member, problem),
       prompt: `${kind} (${hint}): `,
@@ -115,39 +135,36 @@ const promptForField = Effect.fnUntraced(function* (
     if (text === "" && initial === undefined && !required) return Option.some(undefined)
     const value = text === "" ? initial : parse(text)
     const isRefused = value instanceof Unfinished && wanted !== undefined
-    const found = isRefused ? wanted : findProblems(field, value)[0]?.message
+    const found = isRefused ? `'${value.text.trim()}': ${wanted}` : findProblems(field, value)[0]?.message
     const error = found ?? (yield* check(schema, value))[0]
     if (error === undefined) return Option.some(value)
     problem = error.replace(/^the arguments: /, "")
   }
-  return Option.none()
 })
 
 /** Shows what the user entered, without secrets. */
 const answerContext =
   (members: ReadonlyArray<FormMember>, content: JsonObject): Context =>
   ({ columns }) => {
-    const texts = members
+    const fields = members
       .filter(({ name }) => Object.hasOwn(content, name))
       .map(({ field, name }) => `${name}: ${isHidden(field) ? "(hidden)" : JSON.stringify(content[name])}`)
-    return [
-      texts.length === 0 ? "The answer is empty." : "The answer:",
-      ...fieldsWithChoices([], { texts }, { columns, kind: "", max: texts.length })
-    ]
+      .map((value) => ({ label: "", value }))
+    return [fields.length === 0 ? "The answer is empty." : "The answer:", ...foreignFields(fields, columns)]
   }
 
-/** Asks for a word about a question. An empty line means `otherwise`, another word `change`, and a closed terminal `cancel`. */
+/** Asks for a word about a question, until it is one. An empty line means `otherwise`, and a closed terminal `cancel`. */
 const promptForReply = Effect.fnUntraced(function* <A extends "accept" | "decline">(
   { readLine }: Prompter,
   options: Parameters<Prompter["readLine"]>[0],
   otherwise: A
 ) {
-  const entered = yield* readLine(options)
-  const [, yes, decline, close, empty] =
-    /^(?:(y|yes)|(d|decline)|(c|close)|())$/i.exec(Option.getOrElse(entered, () => "close").trim()) ?? []
-  if (empty !== undefined) return otherwise
-  if (close !== undefined) return "cancel"
-  return yes !== undefined ? "accept" : decline !== undefined ? "decline" : "change"
+  while (true) {
+    const entered = Option.getOrElse(yield* readLine(options), () => "close").trim()
+    if (entered === "") return otherwise
+    const [, yes, no, decline, close] = /^(?:(y|yes)|(n|no)|(d|decline)|(c|close))$/i.exec(entered) ?? []
+    if (yes ?? no ?? decline ?? close) return yes ? "accept" : no ? "change" : decline ? "decline" : "cancel"
+  }
 })
 
 const refusals = "(ecline it), c(lose it without an answer): "

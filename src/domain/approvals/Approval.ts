@@ -2,6 +2,7 @@ import type { JsonObject } from "../json.ts"
 import { violationsByPath } from "../schemas/violations.ts"
 import type { Caller } from "./Caller.ts"
 import type { InputAnswer, InputRequest } from "../model/InputRequest.ts"
+import { formatDecided } from "../model/CallStatus.ts"
 import { definedOnly } from "../objects.ts"
 import type { ToolChange } from "../tools/toolPins.ts"
 import type { ComputerName, RequestId } from "../model/ids.ts"
@@ -125,7 +126,7 @@ export const formatDecision = (decision: ApprovalDecision, { input }: Pick<Appro
   const isQuestion = input !== undefined
   if (decision.state === "cancelled") return "ended before a decision: the call was cancelled"
   if (decision.state === "expired") return `expired: no ${isQuestion ? "answer came" : "approver answered"} in time`
-  if (decision.state === "allowed") return `${isQuestion ? "answered" : "allowed"} by ${decision.by}`
-  const reason = decision.reason === undefined ? "" : `: ${decision.reason}`
-  return `${isQuestion ? "declined" : "denied"} by ${decision.by}${reason}`
+  const reason = decision.state === "allowed" || decision.reason === undefined ? "" : `: ${decision.reason}`
+  const isAllowed = decision.state === "allowed"
+  return `${formatDecided({ by: decision.by, isAllowed, ...(isQuestion && { isQuestion }) })}${reason}`
 }

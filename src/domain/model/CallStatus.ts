@@ -48,11 +48,11 @@ type Decided = Extract<CallStatus, { readonly _tag: "Decided" }>
 export const isConsent = (status: CallStatus): status is Decided =>
   status._tag === "Decided" && status.isQuestion !== true
 
-/** Formats a decision: `allowed by operator:ann`. The name is foreign text. */
-export const formatDecided = ({ by, isAllowed, isQuestion }: Decided): string => {
-  if (isQuestion === true && by === "") return "no answer came in time"
-  const words = isQuestion === true ? (["answered", "declined"] as const) : (["allowed", "denied"] as const)
-  return `${isAllowed ? words[0] : words[1]} by ${by}`
+/** Formats a decision: `allowed by operator:ann`. The name is foreign text. Of a question without an answer it does not tell why. */
+export const formatDecided = ({ by, isAllowed, isQuestion }: Omit<Decided, "_tag" | "computer">): string => {
+  if (isQuestion !== true) return `${isAllowed ? "allowed" : "denied"} by ${by}`
+  if (by === "") return "no answer came in time"
+  return `${isAllowed ? "answered" : "not answered: declined or closed"} by ${by}`
 }
 
 /** Server names in a message. */

@@ -19,7 +19,7 @@ export const questionFormats: { readonly [format: string]: TextFormat } = {
   date: { matches: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text), wanted: "a date such as 2026-11-29" },
   "date-time": {
     matches: (text) => /^\d{4}-\d\d-\d\d[Tt ]\d/.test(text) && isDay(text.slice(0, 10)) && isTime(text),
-    wanted: "a date and a time such as 2026-11-29T14:30:00Z"
+    wanted: "a date and time such as 2026-11-29T14:30:00Z"
   }
 }
 
@@ -31,9 +31,11 @@ const textFormats: { readonly [format: string]: TextFormat } = {
   }
 }
 
+export const findTextFormat = (format = ""): TextFormat | undefined =>
+  Object.hasOwn(textFormats, format) ? textFormats[format] : undefined
+
 /** The reason why a text does not have its format, for the person that enters it. */
 export const textFormatProblem = (format: string | undefined, text: string): string | undefined => {
-  if (text === "" || format === undefined || !Object.hasOwn(textFormats, format)) return undefined
-  const { matches, wanted } = textFormats[format] ?? { matches: () => true, wanted: "" }
-  return matches(text) ? undefined : `Enter ${wanted}`
+  const found = findTextFormat(format)
+  return text === "" || found === undefined || found.matches(text) ? undefined : `Enter ${found.wanted}`
 }

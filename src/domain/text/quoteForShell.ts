@@ -6,6 +6,10 @@ const escapeCharacter = (character: string): string => {
   return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`
 }
 
+/** A flag with its value in one word where the value looks like a flag. */
+export const flagWords = (flag: string, value: string): ReadonlyArray<string> =>
+  value.startsWith("-") ? [`${flag}=${value}`] : [flag, value]
+
 /** Quotes a word for a shell, if necessary. Unsafe characters become escapes in `$'…'`, as bash, ksh and zsh have it. */
 export const quoteForShell = (word: string): string => {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word

@@ -66,7 +66,7 @@ describe("prompt for a form", () => {
       const { answer, screen } = yield* answered(request, "y", "Ada", "36", "y")
       assert.deepStrictEqual<InputAnswer>(answer, { action: "accept", content: { name: "Ada", age: 36 } })
       assert.include(screen, '  | title  "Your name"')
-      assert.include(screen, '  | 1)  "name: \\"Ada\\""')
+      assert.include(screen, '  |   "name: \\"Ada\\""')
     })
   )
 
@@ -126,8 +126,8 @@ describe("prompt for a form", () => {
     [{ type: "integer" }, "ten", "Enter a whole number such as 3", "3"],
     [{ type: "string", format: "date" }, "tomorrow", "Enter a date such as 2026-11-29", "2026-11-29"],
     [{ type: "string", maxLength: 3 }, "long", "At most 3 characters", "abc"],
-    [{ type: "boolean" }, "maybe", "Enter y or n", "n"],
-    [{ enum: ["a", "b"] }, "x", "Enter the number or the text of one of the values", "2"]
+    [{ type: "boolean" }, "maybe", "'maybe': enter y or n", "n"],
+    [{ enum: ["a", "b"] }, "x", "'x': enter the number or the text of one of the values", "2"]
   ])("says what it wants of %j", ([field, wrong, problem, valid]) =>
     Effect.gen(function* () {
       const { screen } = yield* entered(field, wrong, valid)
@@ -135,10 +135,50 @@ describe("prompt for a form", () => {
     })
   )
 
-  it.live("closes the question after three invalid values", () =>
+  it.live("asks for a value until it is valid", () =>
     Effect.gen(function* () {
-      const { answer } = yield* answered(formOf({ it: { type: "integer", minimum: 3 } }), "y", "2", "x", "2.5")
-      assert.deepStrictEqual<InputAnswer>(answer, { action: "cancel" })
+      const { value } = yield* entered({ type: "integer", minimum: 3 }, "2", "", "x", "2.5", "", "3")
+      assert.strictEqual(value, 3)
+    })
+  )
+
+  it.live.each<readonly [field: JsonObject, prompt: string, valid: string]>([
+    [
+      { type: "integer", minimum: 1, maximum: 100, default: 42 },
+      "Integer from 1 to 100 (Enter for the default 42): ",
+      "7"
+    ],
+    [{ type: "number", minimum: 0 }, "Number, at least 0 (required): ", "7"],
+    [{ type: "string", format: "date" }, "Date such as 2026-11-29 (required): ", "2026-11-30"],
+    [{ type: "string", minLength: 1, maxLength: 9 }, "Text, from 1 to 9 characters (required): ", "x"],
+    [{ type: "string", maxLength: 1 }, "Text, at most 1 character (required): ", "x"],
+    [
+      { type: "array", minItems: 1, items: { enum: ["a", "b"] } },
+      "Numbers of the values, with commas, at least 1 value (required): ",
+      "1"
+    ]
+  ])("states the limits of %j before it is entered", ([field, prompt, valid]) =>
+    Effect.gen(function* () {
+      const { screen } = yield* entered(field, valid)
+      assert.include(screen, prompt)
+    })
+  )
+
+  it.live("asks again for a word that is no reply, and keeps what was entered", () =>
+    Effect.gen(function* () {
+      const { answer, screen } = yield* answered(formOf({ it: { type: "string" } }), "y", "Ada", "1", "y")
+      assert.deepStrictEqual<InputAnswer>(answer, { action: "accept", content: { it: "Ada" } })
+      assert.lengthOf(screen.split("The answer:"), 3)
+    })
+  )
+
+  it.live.each<readonly [wrong: string, part: string]>([
+    ["1 2", "1 2"],
+    ["a,x", "x"]
+  ])("names the part of %j that is not one of the values", ([wrong, part]) =>
+    Effect.gen(function* () {
+      const { screen } = yield* entered({ type: "array", items: { enum: ["a", "b"] } }, wrong, "a,b")
+      assert.include(screen, `  | invalid  "'${part}': enter the numbers or the texts of values, with commas"`)
     })
   )
 

@@ -226,7 +226,12 @@ describe("approval that answers an elicitation", () => {
     ["a URL", openUrl, answered({ action: "deny" }), ["denied", "End"]],
     ["an answered form", answeredForm, answered(withContent({})), ["allowed", "409: The question was answered by ann"]],
     ["an answered form", answeredForm, answered(once), ["allowed", "409: The question was answered by ann"]],
-    ["a declined form", declinedForm, answered(withContent({})), ["denied", "409: The question was declined by ann"]],
+    [
+      "a declined form",
+      declinedForm,
+      answered(withContent({})),
+      ["denied", "409: The question was not answered: declined or closed by ann"]
+    ],
     [
       "an expired form",
       expiredForm,

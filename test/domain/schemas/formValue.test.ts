@@ -230,7 +230,7 @@ describe("findProblems", () => {
     [{ type: "string", format: "uri" }, "example", "Enter an address such as https://example.org"],
     [{ type: "string", format: "date" }, "2026-02-31", "Enter a date such as 2026-11-29"],
     [{ type: "string", format: "date" }, "2026-02-28", undefined],
-    [{ type: "string", format: "date-time" }, "soon", "Enter a date and a time such as 2026-11-29T14:30:00Z"],
+    [{ type: "string", format: "date-time" }, "soon", "Enter a date and time such as 2026-11-29T14:30:00Z"],
     [{ type: "string", format: "time" }, "25:00:00Z", "Enter a time such as 14:30:00Z"],
     [{ type: "string", format: "toString" }, "x", undefined],
     [{ type: "number", minimum: 1, maximum: 5 }, 9, "Enter a number from 1 to 5"],

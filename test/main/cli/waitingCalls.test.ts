@@ -32,7 +32,7 @@ describe("agent call", () => {
       assert.deepStrictEqual([failure, stdout], [undefined, "t\n"])
       assert.match(
         stderr,
-        /^a2c: waiting for an approval at desk, for at most 5m; to be given at its terminal, on the office page or by 'a2c agent approvals allow \w{8}', as its owner permits$/m
+        /^a2c: waiting for an approval at desk, for at most 5m; to be given, as its owner permits, at its terminal, on the office page or by this Agent\n {2}a2c agent --server http:\S+ --office o --name thinker approvals allow \w{8}$/m
       )
     })
   )

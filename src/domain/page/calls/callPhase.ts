@@ -2,7 +2,7 @@ import { mcpToolName } from "../../model/messages/mcpNames.ts"
 import { formatDecided, formatServerNames } from "../../model/CallStatus.ts"
 import type { PageCall } from "../PageEvent.ts"
 import { escapeNonAscii, type JsonObject } from "../../json.ts"
-import { quoteForShell } from "../../text/quoteForShell.ts"
+import { flagWords, quoteForShell } from "../../text/quoteForShell.ts"
 
 /** The phases of a call, as words in the list, the legend and the filter of calls. */
 export const callPhases = ["waiting", "consent", "running", "done", "failed", "denied", "cancelled"] as const
@@ -69,10 +69,6 @@ export const describeFailure = (call: PageCall, subject = ""): string => {
   if (outcome === undefined || outcome === "ok") return ""
   return failures[outcome] ?? (/^\d/.test(outcome) ? `error ${outcome}` : outcome)
 }
-
-/** A flag with its value in one word where the value looks like a flag. */
-const flagWords = (flag: string, value: string): ReadonlyArray<string> =>
-  value.startsWith("-") ? [`${flag}=${value}`] : [flag, value]
 
 /**
  * The flags by which a command connects to the Server of the page: its URL, unless that is the default, and a token where the page

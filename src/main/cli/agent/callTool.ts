@@ -15,7 +15,7 @@ import { errorCodeOf } from "../../../domain/tools/errorResults.ts"
 import type { InputRequest } from "../../../domain/model/InputRequest.ts"
 import { describeParameters, exampleArguments } from "../../../domain/schemas/describeSchema.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
-import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
+import { flagWords, quoteForShell } from "../../../domain/text/quoteForShell.ts"
 import { appUriOf } from "../../../domain/tools/appTools.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
@@ -23,19 +23,20 @@ import { readArguments, toCallParams } from "../arguments/argumentSource.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { failUnknownTool } from "../unknownTool.ts"
-import { defaultServerUrl } from "../flags/sharedFlags.ts"
+import { defaultAgent, defaultServerUrl } from "../flags/sharedFlags.ts"
 import { makeCallProgress } from "../output/callProgress.ts"
 import { wrapLines, wrapWords } from "../output/columns.ts"
 import { tableColumns } from "../output/screen.ts"
 import { formatColumns, formatFields } from "../output/format.ts"
 import { printLine, printProgress, printResult, printToolResult } from "../output/print.ts"
 import { serverPageUrl } from "../server/serverPage.ts"
-import { HasOwnConnection, type SharedIdentity, shareWithCommands } from "../office/officeShare.ts"
-import type { OptionsOf } from "./flags.ts"
+import { HasOwnConnection, shareWithCommands } from "../office/officeShare.ts"
+import type { AgentSharedOptions, OptionsOf } from "./flags.ts"
 import { runAsAgent, withoutComputer } from "./queries.ts"
 import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
 import * as Dialogue from "../../../adapters/terminal/Dialogue.ts"
 import { formatTaskId, parseTaskId } from "../../../domain/office/taskIds.ts"
+import { defaultLineName } from "../../../domain/wire/lines.ts"
 
 const toolsIn = ({ computers }: OfficeView, computer: string | undefined) =>
   [...computers]
@@ -90,20 +91,34 @@ const formatMembers = (title: string, rows: ReturnType<typeof describeParameters
   return formatFields([[title, ""], ...details])
 }
 
+/** The words of another command that acts as the same Agent, quoted for a shell. */
+const commandWords = (
+  { name, office, protocol, server, tlsCa, tokenFile }: AgentSharedOptions,
+  words: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  const flags = [
+    ["--server", server, defaultServerUrl],
+    ["--token-file", tokenFile],
+    ["--tls-ca", tlsCa],
+    ["--office", office],
+    ["--name", name, defaultAgent],
+    ["--protocol", protocol, defaultLineName]
+  ] as const
+  const connection = flags.flatMap(([flag, value, initial]) =>
+    value === undefined || value === initial ? [] : flagWords(flag, value)
+  )
+  return ["a2c", "agent", ...connection, ...words].map((word) => escapeForTerminal(quoteForShell(word)))
+}
+
 const formatTool = (
   { computer, tool }: Effect.Success<ReturnType<typeof findTool>>,
-  { office, server, tokenFile }: OptionsOf<"tool">
+  options: OptionsOf<"tool">
 ): string => {
   const { description, meta, name, paramsSchema, returnSchema } = tool
   const title = stringOrEmpty(parseAnnotations(meta)?.["title"])
   const parameters = describeParameters(paramsSchema)
   const results = returnSchema === null ? [] : describeParameters(returnSchema)
-  const connection = [
-    ...(server === defaultServerUrl ? [] : ["--server", server]),
-    ...(tokenFile === undefined ? [] : ["--token-file", tokenFile])
-  ]
-  const example = ["a2c", "agent", ...connection, "--office", office, "call", name, ...exampleArguments(paramsSchema)]
-  const words = example.map((word) => escapeForTerminal(quoteForShell(word)))
+  const words = commandWords(options, ["call", name, ...exampleArguments(paramsSchema)])
   return [
     formatFields([["name", name], ["computer", computer], ...(title === "" ? [] : [["title", title]])]),
     ...(description === "" ? [] : [wrapLines(description.trim(), tableColumns())]),
@@ -129,6 +144,9 @@ export const makeOnInput = Effect.fnUntraced(function* (interruptNotice: string)
   return dialogue && makeAnswerPrompt(dialogue, yield* Effect.provide(makeParamsCheck, AjvValidator.layer))
 })
 
+const makeAgentProgress = (options: AgentSharedOptions) =>
+  makeCallProgress((action, id) => commandWords(options, ["approvals", action, id]).join(" "))
+
 /** How long the connection stays open at most for other commands that use it. */
 const maxOthersWait = Duration.seconds(5)
 
@@ -136,13 +154,13 @@ const maxOthersWait = Duration.seconds(5)
  * Prints the statuses of a call, and shares the connection of the command from the first approval for which the call waits:
  * an approval takes time, and the same user may decide about it by another command.
  */
-const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedIdentity) {
+const shareWhileWaiting = Effect.fnUntraced(function* (options: AgentSharedOptions) {
   const agent = yield* Agent
   const scope = yield* Effect.scope
-  const { onStatus: printStatus } = yield* makeCallProgress
+  const { onStatus: printStatus } = yield* makeAgentProgress(options)
   let canShare = yield* HasOwnConnection
   let othersDone: Effect.Effect<void> = Effect.void
-  const share = shareWithCommands(identity).pipe(
+  const share = shareWithCommands(options).pipe(
     Effect.provideService(Agent, agent),
     Scope.provide(scope),
     Effect.map((unused) => void (othersDone = unused)),
@@ -229,7 +247,7 @@ export const startTool = Effect.fnUntraced(function* (options: OptionsOf<"start"
   const { args, timeout, tool, words } = options
   const given = yield* readArguments(words, args)
   const start = Effect.gen(function* () {
-    const { onStatus } = yield* makeCallProgress
+    const { onStatus } = yield* makeAgentProgress(options)
     const target = yield* prepareCall(given, options, onStatus)
     const { startTool: startTask } = yield* Agent
     const task = yield* startTask({ ...target, tool, timeout, onStatus })

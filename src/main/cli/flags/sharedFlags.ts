@@ -43,7 +43,9 @@ export const tlsCa = setting.file(
 
 export const office = setting.text("office", "office to join", { metavar: "ID", check, required: true })
 
-export const agentName = setting.text("name", "name of this Agent", { metavar: "NAME", default: "a2c-agent", check })
+export const defaultAgent = "a2c-agent"
+
+export const agentName = setting.text("name", "name of this Agent", { metavar: "NAME", default: defaultAgent, check })
 
 export const computerName = setting.text("name", "name of this Computer, unique in its office", {
   metavar: "NAME",

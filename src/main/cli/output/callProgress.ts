@@ -3,6 +3,7 @@ import { statusLine } from "../../../adapters/log/statusLine.ts"
 import { type CallStatus, formatDecided, formatServerNames } from "../../../domain/model/CallStatus.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { formatDuration } from "../../../domain/text/format.ts"
+import { shortId } from "./approvalText.ts"
 import { fitText } from "./columns.ts"
 import { printProgress } from "./print.ts"
 import { statusTerminal } from "./screen.ts"
@@ -41,11 +42,10 @@ const describeStatus = (status: Exclude<CallStatus, { readonly _tag: "Progressin
   switch (status._tag) {
     case "WaitingForConsent": {
       if (status.approval === undefined) return `waiting for consent at ${status.computer}, at its terminal`
-      const { id, isQuestion, waitSeconds } = status.approval
-      const [awaited, action] = isQuestion === true ? ["the answer to a question", "answer"] : ["an approval", "allow"]
+      const { isQuestion, waitSeconds } = status.approval
+      const awaited = isQuestion === true ? "the answer to a question" : "an approval"
       const time = Duration.format(Duration.seconds(waitSeconds))
-      const command = `'a2c agent approvals ${action} ${id.slice(0, 8)}'`
-      const places = `to be given at its terminal, on the office page or by ${command}, as its owner permits`
+      const places = "to be given, as its owner permits, at its terminal, on the office page or by this Agent"
       return `waiting for ${awaited} at ${status.computer}, for at most ${time}; ${places}`
     }
     case "Decided":
@@ -58,8 +58,9 @@ const describeStatus = (status: Exclude<CallStatus, { readonly _tag: "Progressin
 /**
  * Makes functions that report a call on stderr. A terminal shows its progress in one line that changes every second until
  * the scope closes; elsewhere each step has its line, after `place`.
+ * `commandFor` formats the command that decides about an approval.
  */
-export const makeCallProgress = Effect.gen(function* () {
+export const makeCallProgress = Effect.fnUntraced(function* (commandFor?: (action: string, id: string) => string) {
   const terminal = statusTerminal()
   const start = yield* Clock.currentTimeMillis
   let latest: Progress | undefined
@@ -75,7 +76,14 @@ export const makeCallProgress = Effect.gen(function* () {
     const message = step.message === undefined || step.message === "" ? "" : `, ${step.message}`
     return terminal === undefined ? printProgress(`progress${place}: ${formatCount(step)}${message}`) : draw
   }
+  const commandOf = (status: CallStatus): string | undefined => {
+    if (status._tag !== "WaitingForConsent" || status.approval === undefined) return undefined
+    const { id, isQuestion } = status.approval
+    return commandFor?.(isQuestion === true ? "answer" : "allow", shortId(id))
+  }
   const onStatus = (status: CallStatus): Effect.Effect<void> =>
-    status._tag === "Progressing" ? onProgress(status, ` at ${status.computer}`) : printProgress(describeStatus(status))
+    status._tag === "Progressing"
+      ? onProgress(status, ` at ${status.computer}`)
+      : printProgress(describeStatus(status), commandOf(status))
   return { onProgress, onStatus }
 })

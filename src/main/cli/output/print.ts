@@ -39,9 +39,11 @@ export const printFailure = (message: string): Effect.Effect<void> => {
   return Console.error(lines.replaceAll(/^/gm, makePaint(process.stderr)("red", "a2c:") + " "))
 }
 
-/** Prints what a command waits for to stderr, in one line. */
-export const printProgress = (message: string): Effect.Effect<void> =>
-  Console.error(wrapLines(`a2c: ${escapeForTerminal(message)}`, errorColumns()))
+/** Prints what a command waits for to stderr, in one line. A command to copy has its own line, which is not wrapped. */
+export const printProgress = (message: string, command?: string): Effect.Effect<void> => {
+  const text = wrapLines(`a2c: ${escapeForTerminal(message)}`, errorColumns())
+  return Console.error(command === undefined ? text : `${text}\n  ${command}`)
+}
 
 /** True when a command line wants JSON; its errors are then also JSON. */
 export const wantsJson = (args: ReadonlyArray<string>): boolean =>

@@ -109,7 +109,7 @@ export const toolCommands: ReadonlyArray<ReplCommand> = [
     help: "call a tool without consent; Ctrl-C cancels the call",
     run: Effect.fnUntraced(function* ([name = "", ...words]) {
       const params = yield* requireArguments(name, words)
-      const { onStatus } = yield* makeCallProgress
+      const { onStatus } = yield* makeCallProgress()
       const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params }, onStatus))
       if (!result.isError) return formatToolResult(result)
       return yield* failCommand(formatToolResult(result) || "The tool failed")

@@ -113,7 +113,7 @@ export const callPackTool = Effect.fnUntraced(function* (options: CallToolOption
       )
     }
     const params = yield* toCallParams(given, { schema: asObject(found["inputSchema"]), subject: `The tool '${tool}'` })
-    const { onProgress } = yield* makeCallProgress
+    const { onProgress } = yield* makeCallProgress()
     return yield* Effect.mapError(
       session.callTool(tool, params, { onProgress }),
       ({ message }) => new CommandFailed({ message: [message, ...problems].join("\n") })

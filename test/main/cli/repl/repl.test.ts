@@ -318,12 +318,12 @@ describe("repl command", () => {
       assert.match((yield* print(`approvals ${id}`)).stdout, /^message:\n {2}Who\?\nform:\n {2}\{$/m)
       assert.include((yield* print(`approve ${id}`)).stderr, "The answer to a question has the content of its form")
       // Without a terminal there is no answer.
-      assert.strictEqual((yield* print(`answer ${id}`)).stdout, "ask: declined by terminal\n")
+      assert.strictEqual((yield* print(`answer ${id}`)).stdout, "ask: not answered: declined or closed by terminal\n")
       assert.include(JSON.stringify(yield* Fiber.join(first)), "cancel")
       const second = yield* request
       yield* TestClock.adjust(0)
       const [next = ""] = (yield* print("approvals")).stdout.split(" ")
-      assert.strictEqual((yield* print(`deny ${next}`)).stdout, "ask: declined by terminal\n")
+      assert.strictEqual((yield* print(`deny ${next}`)).stdout, "ask: not answered: declined or closed by terminal\n")
       assert.include(JSON.stringify(yield* Fiber.join(second)), "decline")
     }).pipe(Effect.provide(desk({ requests: true })))
   )

@@ -19,7 +19,7 @@ import { ApprovalDetails } from "./ToolChange.tsx"
 const describeDecision = ({ decidedBy, denialReason, input, scope, state, until }: ApprovalView): string => {
   const by = decidedBy === undefined ? "" : ` by ${decidedBy}`
   if (input !== undefined && state === "allowed") return `answered${by}`
-  if (input !== undefined && state === "denied") return `declined${by}`
+  if (input !== undefined && state === "denied") return `not answered: declined or closed${by}`
   if (state === "denied") return `denied${by}${denialReason === undefined ? "" : `: ${denialReason}`}`
   if (state !== "allowed") return state
   if (scope !== "tool") return `allowed once${by}`
@@ -187,8 +187,9 @@ const ApprovalCard = ({ entry, isSteady }: ApprovalCardProps) => {
         <>
           <ApprovalFacts entry={entry} />
           <p class="note">
-            The owner of this Computer does not let operators decide. <code>a2c computer --approvers page</code> lets
-            them.
+            The owner of this Computer does not let operators decide.{" "}
+            <code>a2c computer --approvers terminal,page</code>
+            lets them.
           </p>
         </>
       )}

@@ -105,7 +105,7 @@ const Decisions = ({ address }: { readonly address: OfficeAddress }) => {
         columns={decisionColumns}
         rows={decided}
         keyOf={({ call }) => call.id}
-        empty="No approver decided a call since this page was opened."
+        empty="No approver allowed or denied a call since this page was opened. Answers to questions are not listed."
       />
     </>
   )
