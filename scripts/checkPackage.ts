@@ -43,8 +43,12 @@ await server.close()
 /** The projects of users: with and without exact optional properties, and with and without the DOM. */
 const projects = [true, false].flatMap((exactOptionalPropertyTypes) => [
   { exactOptionalPropertyTypes, lib: programOptions.lib, declarations: "" },
-  // The declarations of effect name this type of the DOM.
-  { exactOptionalPropertyTypes, lib: ["ES2024", "ESNext.Disposable"], declarations: "interface JsonWebKey {}" }
+  // The declarations of effect and of the MCP SDK name these types of the DOM.
+  {
+    exactOptionalPropertyTypes,
+    lib: ["ES2024", "ESNext.Disposable"],
+    declarations: "interface JsonWebKey {}\ntype HeadersInit = Record<string, string>"
+  }
 ])
 
 using packed = makeFolder()

@@ -105,7 +105,7 @@ describePages("office page of the demo", () => {
     calls: { url: () => office.view("activity"), prepare: (page) => chooseCall(page, "add_note") },
     inbox: {
       url: () => office.view("inbox"),
-      prepare: (page) => page.getByRole("button", { name: "Allow once: clear_notes" }).waitFor()
+      prepare: (page) => page.getByRole("button", { name: "Allow once: clear_notes", disabled: false }).waitFor()
     },
     documents: {
       url: () => office.view("documents", { computer: "desk", uri: "dpe://a2c.demo.notes/manual" }),
