@@ -234,7 +234,7 @@ describe("program of the Promise API without a log function", () => {
       const source = `import { runComputer } from ${JSON.stringify(promiseApi)}
         await runComputer({ url: "http://127.0.0.1:1", name: "desk", config: ${config} })`
       const program = yield* node(["--input-type=module", "--eval", source])
-      assertEscaped(yield* program.prints("restarting", "stderr"))
+      assertEscaped(yield* program.prints("could not start", "stderr"))
     })
   )
 })

@@ -90,7 +90,8 @@ export const runAsSharingAgent = <E extends CommandError>(
 }
 
 /** States that an office, which exists as soon as someone joins it, has no Computer. */
-export const withoutComputer = (office: string): string => `Office '${office}' has no Computer: check --office`
+export const withoutComputer = (office: string): string =>
+  `Office '${office}' has no Computer: check --office and --protocol, or start a Computer`
 
 /** The Computers of the office, or the requested one. */
 const targetComputers = Effect.fnUntraced(function* ({ computer, office }: flags.TargetComputerOptions) {

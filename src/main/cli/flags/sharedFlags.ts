@@ -78,10 +78,13 @@ export const watch = flag.toggle(
   { default: true }
 )
 
-export const approve = flag.texts(
-  "approve",
-  "run tools of these names without consent even if they lack auto_apply: 'search*', 'github/*', '*'",
-  { metavar: "PATTERN" }
+export const approve = Flag.map(
+  flag.texts(
+    "approve",
+    "run tools of these names without consent even if they lack auto_apply: 'search*', 'github/*', '*'",
+    { metavar: "PATTERN,..." }
+  ),
+  (lists) => lists.flatMap((patterns) => patterns.split(","))
 )
 
 /** The caller of a call to explain. */

@@ -126,7 +126,8 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
       </div>
       {calls.length === 0 ? (
         <Empty command={memberCommand("agent", address.office, "call echo message=hi")}>
-          No call was made since {formatClock(openedAt)}, when this page was opened. Calls of the Agent appear here:
+          No call was made since {formatClock(openedAt)}, when this page was opened. The audit log of the Server has
+          earlier ones. Calls of the Agent appear here:
         </Empty>
       ) : (
         <>
