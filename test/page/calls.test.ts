@@ -76,6 +76,15 @@ describePages("office page", () => {
       await page.getByText(/^2 calls, p50 40 ms, p99 40 ms, since \d\d:\d\d:\d\d, while a page was open$/).waitFor()
     })
 
+    it("shows no details of a call that the filter hides", async () => {
+      const { page } = await open(callsView, withCalls(ended(1)))
+      const details = page.getByRole("region", { name: "Call", exact: true })
+      await page.getByRole("listbox", { name: "Calls" }).getByRole("option").first().click()
+      await details.getByText("Request id").waitFor()
+      await page.getByLabel("Filter").fill("status:cancelled")
+      await details.getByText("Request id").waitFor({ state: "detached" })
+    })
+
     it("follows a call from its start to its end", async () => {
       const { page, server } = await open(callsView)
       await page.getByText(`a2c agent ${server.connectionFlags} --office team call echo message=hi`).waitFor()

@@ -163,7 +163,11 @@ const rows: FlagRows<ComputerCommandOptions> = {
   uploads: option(["--uploads", "/uploads"], [undefined, "/uploads"], ({ layer }) => layer.uploads?.folder),
   operators: option(["--operators"], [false, true], ({ layer }) => layer.operators.calls),
   shareStderr: option(["--share-stderr"], [false, true], ({ layer }) => layer.operators.stderr),
-  approve: option(["--approve", "a*", "--approve", "b/*,c"], [[], ["a*", "b/*", "c"]], ({ layer }) => layer.settings.approve),
+  approve: option(
+    ["--approve", "a*", "--approve", "b/*,c"],
+    [[], ["a*", "b/*", "c"]],
+    ({ layer }) => layer.settings.approve
+  ),
   policy: [
     ["--policy", policyFile],
     [false, true],

@@ -90,7 +90,7 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
     since === openedAt ? "when this page was opened" : "while a page was open"
   ].join(", ")
   const computers = findPageOffice(state, address).computers.map(({ name }) => name)
-  const chosen = calls.find(({ call }) => call.id === parameters["call"])
+  const chosen = shown.find(({ call }) => call.id === parameters["call"])
   const select = (id: string) => replaceParameters({ call: id })
   return (
     <>
@@ -126,8 +126,8 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
       </div>
       {calls.length === 0 ? (
         <Empty command={memberCommand("agent", address.office, "call echo message=hi")}>
-          No call was made since {formatClock(openedAt)}, when this page was opened. The audit log of the Server has
-          earlier ones. Calls of the Agent appear here:
+          No call was made since {formatClock(openedAt)}, when this page was opened. Earlier ones are only in an audit
+          log of the Server. Calls of the Agent appear here:
         </Empty>
       ) : (
         <>
