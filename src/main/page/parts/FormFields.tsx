@@ -105,8 +105,8 @@ const TextField = (props: ControlProps<FieldOf<"Text">>) => {
   const isLocal = shownTime === "" || offset === localOffset(shownTime)
   const attributes = textAttributes(props, isForeign || !isTime ? text : local, (entered) => {
     const seconds = /:\d\d:/.test(entered) ? "" : ":00"
-    const zone = isLocal ? localOffset(entered) : offset
-    const changed = entered === "" || isForeign || !isTime ? entered : `${entered}${seconds}${zone}`
+    const isTimeEntered = isTime && !isForeign && entered !== ""
+    const changed = isTimeEntered ? `${entered}${seconds}${isLocal ? localOffset(entered) : offset}` : entered
     onChange(changed === "" ? emptyValue(field, required) : changed)
   })
   if (field.isSecret) return <input {...attributes} type="password" />
