@@ -8,6 +8,7 @@ import { findTextFormat } from "../../domain/schemas/textFormats.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { formatNumberOf } from "../../domain/text/format.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
+import type { LineQuestion } from "./LineReader.ts"
 import { definedFields, type Field, fieldsOf, foreignFields } from "./foreignFields.ts"
 import { type Context, fieldsWithChoices, findChoice, maxTextLines } from "./questionContext.ts"
 
@@ -156,14 +157,21 @@ const answerContext =
 /** Asks for a word about a question, until it is one. An empty line means `otherwise`, and a closed terminal `cancel`. */
 const promptForReply = Effect.fnUntraced(function* <A extends "accept" | "decline">(
   { readLine }: Prompter,
-  options: Parameters<Prompter["readLine"]>[0],
+  { context, ...options }: LineQuestion & { readonly context: Context },
   otherwise: A
 ) {
+  let problem: string | undefined
+  const withProblem: Context = (size) => [
+    ...context(size),
+    ...foreignFields(definedFields([{ label: "invalid", value: problem }]), size.columns)
+  ]
   while (true) {
-    const entered = Option.getOrElse(yield* readLine(options), () => "close").trim()
+    const read = yield* readLine({ ...options, context: withProblem })
+    const entered = Option.getOrElse(read, () => "close").trim()
     if (entered === "") return otherwise
     const [, yes, no, decline, close] = /^(?:(y|yes)|(n|no)|(d|decline)|(c|close))$/i.exec(entered) ?? []
     if (yes ?? no ?? decline ?? close) return yes ? "accept" : no ? "change" : decline ? "decline" : "cancel"
+    problem = `'${entered}': enter one of the letters below`
   }
 })
 

@@ -169,6 +169,7 @@ describe("prompt for a form", () => {
       const { answer, screen } = yield* answered(formOf({ it: { type: "string" } }), "y", "Ada", "1", "y")
       assert.deepStrictEqual<InputAnswer>(answer, { action: "accept", content: { it: "Ada" } })
       assert.lengthOf(screen.split("The answer:"), 3)
+      assert.include(screen, `  | invalid  "'1': enter one of the letters below"`)
     })
   )
 
