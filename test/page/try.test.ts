@@ -173,11 +173,13 @@ describePages("office page", () => {
       await page.getByLabel("at", { exact: true }).fill("2026-11-30T08:00")
       assert.strictEqual(await page.getByLabel("day").inputValue(), "tomorrow")
       assert.strictEqual(await page.getByLabel("later").inputValue(), "The day after")
+      await page.getByLabel("later").fill("Two days after")
+      await page.getByLabel("note").fill("To Tea")
       assert.deepStrictEqual<unknown>(await jsonOf(page), {
         at: "2026-11-30T08:00:00+09:00",
         day: "tomorrow",
-        later: "The day after",
-        note: "To T"
+        later: "Two days after",
+        note: "To Tea"
       })
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("Enter a date such as 2026-11-29").waitFor()

@@ -14,7 +14,8 @@ export const auditCall =
   (call: CompletedCall): void => {
     const { agent, approval, computer, decision, endedAt, event, line, reqId, request, startedAt, subject } = call
     const head = asObject(Result.getOrElse(request.head, () => undefined))
-    const [outcome, cause] = [callOutcome(call), exactOutcome(call)]
+    const outcome = callOutcome(call)
+    const cause = exactOutcome(call, outcome)
     record({
       time: endedAt,
       fields: {

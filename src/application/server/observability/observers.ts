@@ -67,8 +67,7 @@ export const callOutcome = ({ outcome }: Pick<CompletedCall, "outcome">): string
 export type Observers<A> = Context.Reference<ReadonlyArray<(event: A) => void>>
 
 /** The outcome of a call. Unlike {@link callOutcome} it tells calls that did not run, were cancelled or timed out from failed tools. */
-export const exactOutcome = (call: Pick<CompletedCall, "outcome">): string => {
-  const outcome = callOutcome(call)
+export const exactOutcome = (call: Pick<CompletedCall, "outcome">, outcome = callOutcome(call)): string => {
   const { outcome: reply } = call
   // A large reply is not parsed: that would cost more than the routing.
   if ("_tag" in reply || !reply.isHeadParsed) return outcome
