@@ -1,9 +1,11 @@
-import { Clock, Duration, Effect, Schema } from "effect"
-import { errors, jwtVerify } from "jose"
+import { Clock, Data, Duration, Effect, Redacted, Result, Schema } from "effect"
+import { errors, jwtVerify, SignJWT } from "jose"
 import { admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRejected } from "../../application/ports/Transport.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { type Grants, Right } from "../../domain/model/Identity.ts"
+import type { PublicMembership, Role } from "../../domain/model/Membership.ts"
+import { grantsOfMember } from "../../domain/office/grants.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
 import { type CredentialScheme, lasting } from "./CredentialScheme.ts"
@@ -13,7 +15,8 @@ import {
   type JwtKeySource,
   KeySetOutdated,
   KeySetUnreachable,
-  makeJwtKey
+  makeJwtKey,
+  makeSigningKey
 } from "./jwtKeys.ts"
 
 /** Which tokens are accepted, and their grants. */
@@ -103,4 +106,37 @@ export const make = Effect.fnUntraced(function* (
       return { subject: sub, grants, expiresAt: exp * 1000 + Duration.toMillis(clockTolerance) }
     })
   }
+})
+
+/** The one member that may join by a token, and what else the Server requires. */
+export interface MemberTokenOptions extends Omit<PublicMembership, "role">, Pick<JwtOptions, "issuer" | "audience"> {
+  /** The secret that the Server has, or the private key of its public key as PEM or JWK. */
+  readonly key: Redacted.Redacted
+  /** `computer` by default. */
+  readonly role?: Role
+  /** 10 minutes by default, a day at most: a token cannot be revoked. */
+  readonly ttl?: Duration.Duration
+  /** The name by default. */
+  readonly subject?: string
+}
+
+/** The options make no token. */
+export class InvalidMemberToken extends Data.TaggedError("InvalidMemberToken")<{ readonly message: string }> {}
+
+const isTokenTtl = Duration.between({ minimum: Duration.seconds(1), maximum: Duration.days(1) })
+
+const orInvalid = <A>(result: Result.Result<A, string>) =>
+  Effect.mapError(Effect.fromResult(result), (message) => new InvalidMemberToken({ message }))
+
+/** Signs a token by which one member may join; `expiresAt` in milliseconds since 1970. */
+export const signMemberToken = Effect.fnUntraced(function* (options: MemberTokenOptions) {
+  const { audience: aud, issuer: iss, name, office, role = "computer", subject: sub = name } = options
+  const { ttl = Duration.minutes(10) } = options
+  const { alg, key } = yield* Effect.fromResult(makeSigningKey(Redacted.value(options.key)))
+  const a2c = yield* orInvalid(grantsOfMember({ name, office, role }))
+  const iat = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const claims = { a2c, sub, iat, exp: iat + Math.ceil(Duration.toSeconds(ttl)), ...definedOnly({ iss, aud }) }
+  yield* orInvalid(isTokenTtl(ttl) ? decodeClaims(claims) : Result.fail("ttl must be from 1 second to 1 day"))
+  const token = yield* Effect.promise(() => new SignJWT(claims).setProtectedHeader({ alg }).sign(key))
+  return { token, expiresAt: claims.exp * 1000 }
 })

@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from "node:crypto"
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto"
 import { Data, Redacted, Result } from "effect"
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTVerifyGetKey } from "jose"
 import { asObject, parseJsonObject } from "../../domain/json.ts"
@@ -15,7 +15,7 @@ export type JwtKeySource =
   /** The URL of an identity provider's key set (JWKS). */
   | { readonly _tag: "KeySet"; readonly url: string }
 
-/** The configured key cannot verify signatures. The message does not quote the key. */
+/** The configured key cannot verify or make signatures. The message does not quote the key. */
 export class InvalidJwtKey extends Data.TaggedError("InvalidJwtKey")<{ readonly message: string }> {}
 
 /** The key set cannot be fetched, so no token can be verified. */
@@ -59,16 +59,16 @@ const keySetCooldown = 30_000
 
 type JwtKeyResult = Result.Result<JwtKey, InvalidJwtKey>
 
-const invalidKey = (message: string): JwtKeyResult => Result.fail(new InvalidJwtKey({ message }))
+const invalidKey = (message: string): Result.Result<never, InvalidJwtKey> => Result.fail(new InvalidJwtKey({ message }))
 
 const fixedKey = (key: Uint8Array | KeyObject, algorithms: ReadonlyArray<string>): JwtKeyResult =>
   Result.succeed({ verify: (attempt) => attempt(key), algorithms })
 
-const secretKey = (secret: string): JwtKeyResult => {
+const secretBytes = (secret: string): Result.Result<Uint8Array, InvalidJwtKey> => {
   const key = new TextEncoder().encode(secret)
   return key.length < minSecretBytes
     ? invalidKey(`The token secret must have at least ${minSecretBytes} bytes`)
-    : fixedKey(key, ["HS256"])
+    : Result.succeed(key)
 }
 
 const algorithmsOf = ({ asymmetricKeyDetails: details = {}, asymmetricKeyType }: KeyObject) => {
@@ -172,10 +172,27 @@ const remoteKeySet = (text: string): JwtKeyResult => {
 export const makeJwtKey = (source: JwtKeySource): JwtKeyResult => {
   switch (source._tag) {
     case "Secret":
-      return secretKey(Redacted.value(source.secret))
+      return Result.flatMap(secretBytes(Redacted.value(source.secret)), (key) => fixedKey(key, ["HS256"]))
     case "PublicKey":
       return publicKey(source.text)
     case "KeySet":
       return remoteKeySet(source.url)
   }
+}
+
+/** Makes the key of signatures of a private key, PEM or JWK, or else of a secret; with an algorithm that Servers accept. */
+export const makeSigningKey = (
+  text: string
+): Result.Result<{ readonly key: Uint8Array | KeyObject; readonly alg: string }, InvalidJwtKey> => {
+  const jwk = parseJsonObject(text)
+  if (jwk === undefined && !text.includes("-----BEGIN ")) {
+    return Result.map(secretBytes(text), (key) => ({ key, alg: "HS256" }))
+  }
+  const parsed = Result.try(() => createPrivateKey(jwk === undefined ? text : { key: jwk, format: "jwk" }))
+  const [alg] = Result.isSuccess(parsed) ? algorithmsOf(parsed.success) : []
+  return Result.isFailure(parsed) || alg === undefined
+    ? invalidKey(
+        "The token key must be a private key without a passphrase, as PEM or JWK: RSA of 2048 bits or more, P-256, P-384, P-521 or Ed25519"
+      )
+    : Result.succeed({ key: parsed.success, alg })
 }

@@ -1,6 +1,8 @@
-import { Option } from "effect"
-import type { Identity } from "../model/Identity.ts"
+import { Option, Result } from "effect"
+import { maxIdentifierLength } from "../model/fields.ts"
+import type { Grants, Identity } from "../model/Identity.ts"
 import { type PublicMembership, Role } from "../model/Membership.ts"
+import { checkName } from "../model/names.ts"
 import { matchesPattern } from "../wildcard.ts"
 
 const matchesAnyPattern = (patterns: ReadonlyArray<string>, text: string): boolean =>
@@ -24,4 +26,17 @@ export const checkJoinRights = (identity: Identity, { name, office, role }: Publ
   if (reason !== undefined) return reason
   if (!matchesAnyPattern(grants.offices, office)) return `'${subject}' may not join office '${office}'`
   return matchesAnyPattern(grants.names, name) ? undefined : `'${subject}' may not use the name '${name}'`
+}
+
+/** The grants of one member and no other; a reason if patterns cannot name it alone. */
+export const grantsOfMember = ({ name, office, role }: PublicMembership): Result.Result<Grants, string> => {
+  const problems = Object.entries({ office, name }).map(([field, text]) =>
+    text === "" || text.includes("*")
+      ? `${field} must not be empty, nor contain '*', which stands for any characters in a token`
+      : checkName(field, text, maxIdentifierLength)
+  )
+  const problem = problems.find((one) => one !== undefined)
+  return problem === undefined
+    ? Result.succeed({ rights: [role], offices: [office], names: [name] })
+    : Result.fail(problem)
 }

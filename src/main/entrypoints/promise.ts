@@ -25,4 +25,10 @@ export {
   type RunningComputer,
   type ServerStateView
 } from "../promise/RunningComputer.ts"
-export { runServer, type RunningServer, type ServerOptions } from "../promise/RunningServer.ts"
+export {
+  promiseMemberToken as signMemberToken,
+  runServer,
+  type RunningServer,
+  type ServerOptions,
+  type SignTokenOptions as MemberTokenOptions
+} from "../promise/RunningServer.ts"

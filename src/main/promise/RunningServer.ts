@@ -1,4 +1,5 @@
 import { Effect, Layer, Record, Redacted, Stream } from "effect"
+import { type MemberTokenOptions, signMemberToken } from "../../adapters/auth/Jwt.ts"
 import { AuditLog } from "../../application/ports/AuditLog.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import { Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
@@ -9,7 +10,7 @@ import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { type PageOptions, serverLayer, type ServerLayerOptions } from "../layers/serverLayer.ts"
 import { A2cError } from "../A2cError.ts"
 import { checkArguments, checkOptions, type ChecksOf } from "./checkArguments.ts"
-import { fromMillis, type InMillis } from "./durations.ts"
+import { durations, fromMillis, type InMillis } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
 
 type AuthenticateClient = (
@@ -121,4 +122,29 @@ export const runServer = async (given: ServerOptions, cancellable?: Cancellable)
   const { close, run, [Symbol.asyncDispose]: dispose } = await startService(Server, layer, log, cancellable)
   const url = await run((server) => Effect.succeed(server.url))
   return { url, load: (given) => run(({ load }) => Effect.sync(load), given), close, [Symbol.asyncDispose]: dispose }
+}
+
+/** As for `Jwt.signMemberToken` with Effect; `ttl` in milliseconds. */
+export interface SignTokenOptions extends Omit<MemberTokenOptions, "key" | "ttl"> {
+  readonly key: string
+  readonly ttl?: number
+}
+
+const tokenOptions: ChecksOf<SignTokenOptions> = {
+  audience: "text",
+  issuer: "text",
+  key: ["text"],
+  name: ["identifier"],
+  office: ["identifier"],
+  role: "role",
+  subject: "text",
+  ttl: "millis"
+}
+
+/** Signs a token by which one member may join, such as a page in a browser; `expiresAt` in milliseconds since 1970. */
+export const promiseMemberToken = async (given: SignTokenOptions): Promise<{ token: string; expiresAt: number }> => {
+  checkArguments("signMemberToken", [tokenOptions], [given])
+  const { key, ttl, ...member } = given
+  const signing = signMemberToken({ ...member, ...durations({ ttl }), key: Redacted.make(key) })
+  return Effect.runPromise(Effect.mapError(signing, ({ message }) => new A2cError("config_invalid", message)))
 }

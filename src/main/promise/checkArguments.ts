@@ -113,6 +113,7 @@ const kinds = {
   lifecycle: oneOf("eager", "lazy"),
   blobs: oneOf("fetch", "keep"),
   approvers: listOf(oneOf("page", "agent")),
+  role: oneOf("agent", "computer"),
   page: either(kindOf("an object", hasMembers), oneOf(false)),
   token: either(string, fn),
   data: kindOf("a Uint8Array", (value) => value instanceof Uint8Array),

@@ -38,14 +38,16 @@ const apiKeySchemes = Effect.fnUntraced(function* (file: string | undefined) {
   return [yield* ApiKeys.make([...simple, ...entries], updates)]
 })
 
+/** The secret in this file, or in the variable. */
+export const readJwtSecret = Effect.fnUntraced(function* (file: string | undefined) {
+  return file === undefined ? yield* secretVariable("A2C_JWT_SECRET") : Redacted.make(yield* readTokenFile(file))
+})
+
 const readJwtSource = Effect.fnUntraced(function* (
   options: ServerCommandOptions
 ): Effect.fn.Return<JwtKeySource | undefined, CommandError, FileSystem.FileSystem> {
   const { jwtJwks, jwtPublicKey, jwtSecretFile } = options
-  const secret =
-    jwtSecretFile === undefined
-      ? yield* secretVariable("A2C_JWT_SECRET")
-      : Redacted.make(yield* readTokenFile(jwtSecretFile))
+  const secret = yield* readJwtSecret(jwtSecretFile)
   if ([secret, jwtPublicKey, jwtJwks].filter((source) => source !== undefined).length > 1) {
     return yield* failCommand("Give one of --jwt-secret-file (or A2C_JWT_SECRET), --jwt-public-key and --jwt-jwks")
   }

@@ -1,7 +1,7 @@
 import { Command } from "effect/cli"
 import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
-import { healthFlags, keyContents, keyFlags, serverFlags, statusFlags } from "./flags.ts"
+import { healthFlags, keyContents, keyFlags, serverFlags, statusFlags, tokenFlags } from "./flags.ts"
 
 const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./manageKeys.ts")).manageKeys, {
   description:
@@ -17,6 +17,14 @@ const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./man
       "The same for all offices, with its entry in keys.json",
     "a2c server key --list keys.json": "The keys of a file and their ids",
     "a2c server key --revoke keys.json desk": "Also ends the connections of this key"
+  }
+})
+
+const tokenCommand = lazyCommand("token", tokenFlags, async () => (await import("./printToken.ts")).printToken, {
+  description: "Sign a short-lived token (JWT) for one member, as for a page in a browser, and print it",
+  examples: {
+    "a2c server token --office team --name page --jwt-secret-file jwt.secret":
+      "For the Computer 'page', at a Server with the same --jwt-secret-file"
   }
 })
 
@@ -79,4 +87,4 @@ export const serverCommand = lazyCommand(
         "Listen on all addresses, require API keys, and encrypt the connections"
     }
   }
-).pipe(withTelemetry("a2c-server"), Command.withSubcommands([keyCommand, statusCommand, healthCommand]))
+).pipe(withTelemetry("a2c-server"), Command.withSubcommands([keyCommand, tokenCommand, statusCommand, healthCommand]))

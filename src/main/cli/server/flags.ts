@@ -12,6 +12,8 @@ import {
 import { memoryShares } from "../../../adapters/process/memoryLimits.ts"
 import { type LimitRow, type Limits, limitRows, memoryLimitRows } from "../../../application/server/Limits.ts"
 import { Right } from "../../../domain/model/Identity.ts"
+import { Role } from "../../../domain/model/Membership.ts"
+import { parseShortDuration } from "../../../domain/time/shortDuration.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
 import {
@@ -212,6 +214,23 @@ export const keyFlags = {
   })
 }
 export type KeyCommandOptions = Command.Command.Config.Infer<typeof keyFlags>
+
+export const tokenFlags = {
+  office: flag.text("office", "office that the token opens", { metavar: "ID", required: true }),
+  role: flag.choice("role", "role of the member", Role.literals, { default: "computer" }),
+  name: flag.text("name", "name of the member", { metavar: "NAME", required: true }),
+  ttl: flag.parsed("ttl", "validity, at most 1d", [parseShortDuration, "a time like 90s, 10m or 2h"], {
+    metavar: "TIME",
+    shown: "10m"
+  }),
+  subject: flag.text("subject", "subject of the token, for the log and takeovers", { metavar: "NAME", shown: "NAME" }),
+  jwtSecretFile: setting.file("jwt-secret-file", "sign with the Server's secret in this file, or in A2C_JWT_SECRET"),
+  jwtPrivateKey: setting.file("jwt-private-key", "sign with the private key of the Server's public key, PEM or JWK"),
+  jwtIssuer: setting.text("jwt-issuer", "claim 'iss' that the Server requires", claimText),
+  jwtAudience: setting.text("jwt-audience", "claim 'aud' that the Server requires", claimText),
+  json: jsonFlag
+}
+export type TokenCommandOptions = Command.Command.Config.Infer<typeof tokenFlags>
 
 export const keyContents = ["subject", "rights", "offices", "names", "expires"] as const
 
