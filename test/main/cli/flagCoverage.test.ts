@@ -8,6 +8,7 @@ const withRows: ReadonlySet<string> = new Set([
   "a2c server health",
   "a2c server key",
   "a2c server status",
+  "a2c server token",
   "a2c tools call",
   "a2c tools list",
   "a2c tools new",
