@@ -109,7 +109,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /** The one member that may join by a token, and what else the Server requires. */
-export interface MemberTokenOptions extends Omit<PublicMembership, "role">, Pick<JwtOptions, "issuer" | "audience"> {
+export interface MemberTokenOptions extends Omit<PublicMembership, "role"> {
   /** The secret that the Server has, or the private key of its public key as PEM or JWK. */
   readonly key: Redacted.Redacted
   /** `computer` by default. */
@@ -118,6 +118,9 @@ export interface MemberTokenOptions extends Omit<PublicMembership, "role">, Pick
   readonly ttl?: Duration.Duration
   /** The name by default. */
   readonly subject?: string
+  /** `iss` and `aud`, if the Server requires them. */
+  readonly issuer?: string
+  readonly audience?: string
 }
 
 /** The options make no token. */
