@@ -8,7 +8,7 @@ import type { OfficeStatus } from "../../../src/application/computer/office/Offi
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { lineNames } from "../../../src/domain/wire/lines.ts"
 import {
-  A2cError,
+  type A2cError,
   type ComputerOptions,
   connectAgent,
   type MemberTokenOptions,
