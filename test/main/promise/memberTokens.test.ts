@@ -139,6 +139,21 @@ describe("a token of one member", () => {
   )
 })
 
+describe("signMemberToken", () => {
+  const rows: ReadonlyArray<readonly [what: string, options: object, message: string]> = [
+    ["the role of operators", { role: "operator" }, "signMemberToken: 'role' must be agent or computer"],
+    ["no key", { key: undefined }, "signMemberToken: 'key' must be a string that is not empty, but it is missing"],
+    ["a short secret", { key: "s3cret" }, "The token secret must have at least 32 bytes"],
+    ["a pattern", { office: "te*" }, "office must not be empty, nor contain '*'"],
+    ["a misspelt option", { ofice: "team" }, "signMemberToken: there is no option 'ofice'"]
+  ]
+  it.each(rows)("rejects %s as an invalid configuration", async (_, options, message) => {
+    const error: unknown = await tokenOf(options).catch((reason: unknown) => reason)
+    assert.propertyVal(error, "code", "config_invalid")
+    assert.include(String(error), message)
+  })
+})
+
 describe("a token that expires", () => {
   it.live("admits no member", () =>
     withWallClock((change) =>
