@@ -19,7 +19,14 @@ const isMultipleOf = (value: number, divisor: number): boolean => {
 }
 
 /** Third parties write the schemas, so unknown keywords are ignored. `format` is an annotation, as in draft 2020-12. */
-const options: Options = { allErrors: true, strict: false, validateFormats: false, logger: false }
+const options: Options = {
+  allErrors: true,
+  strict: false,
+  validateFormats: false,
+  logger: false,
+  // A parameter can be named `constructor`.
+  ownProperties: true
+}
 
 /** Replaces Ajv's keyword, which divides in binary: 0.07 / 0.01 is 7.000000000000001. */
 const multipleOf: FuncKeywordDefinition = {

@@ -1,8 +1,12 @@
-import type { ErrorObject } from "ajv"
 import { Result } from "effect"
-import { InvalidSchema } from "../../application/ports/SchemaValidator.ts"
-import { errorMessage } from "../../domain/errorMessage.ts"
+import {
+  type CompileSchema,
+  type InvalidSchema,
+  type SchemaCheck,
+  toInvalidSchema
+} from "../../application/ports/SchemaValidator.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { patternExponentOf } from "../../domain/schemas/patternExponent.ts"
 import { type AjvCompiler, makeSchemaCache, validationErrors } from "./ajvCompiler.ts"
 import { makeWorkerSchema, WorkerUnavailable } from "./schemaWorker.ts"
 
@@ -14,15 +18,6 @@ const maxSchemaCharacters = 16 * 1024
 
 /** Parts beyond which a value counts as large. */
 const maxParts = 1000
-
-/** The exponent of the text length that bounds the steps of a pattern: each quantifier and an open start add one. */
-const patternExponentOf = (pattern: string): number => {
-  const fixed = pattern.replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)/g, "(").replaceAll(/(?<!\))\{\d+\}/g, "")
-  // Nested quantifiers have no bound.
-  if (/\)[*+?{]/.test(fixed)) return Number.POSITIVE_INFINITY
-  const choices = fixed.match(/[*+?{|]|\\[1-9k]/g)?.length ?? 0
-  return fixed.startsWith("^") && !fixed.includes("|") ? choices : choices + 1
-}
 
 /** The schema keywords that cost more than one step per part of a value. */
 const schemaCostOf = (schema: JsonObject) => {
@@ -82,13 +77,7 @@ export const makeIsCheap = (schema: JsonObject, text: string): ((value: unknown)
   }
 }
 
-export const toInvalidSchema = (error: unknown): InvalidSchema => new InvalidSchema({ message: errorMessage(error) })
-
-/** Validates a value. Throws for a schema with endless recursion and after a timeout. */
-export type Check = (value: unknown) => ReadonlyArray<ErrorObject>
-
-/** A check, or why the schema is invalid. */
-export type CompiledSchema = Check | InvalidSchema
+type CompiledSchema = SchemaCheck | InvalidSchema
 
 const compileSchema = (schema: JsonObject, text: string, compileWithAjv: AjvCompiler): CompiledSchema => {
   const workerSchema = makeWorkerSchema(text)
@@ -107,7 +96,7 @@ const compileSchema = (schema: JsonObject, text: string, compileWithAjv: AjvComp
 }
 
 /** Makes a function that compiles equal schemas once. Expensive work runs in a worker with a timeout. */
-export const makeCompiler = (): ((schema: JsonObject) => CompiledSchema) => {
+export const makeCompiler = (): CompileSchema => {
   const byText = makeSchemaCache<CompiledSchema>()
   /** Keeps each schema compiled while it is in use. */
   const byObject = new WeakMap<JsonObject, CompiledSchema>()

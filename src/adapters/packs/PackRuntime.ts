@@ -1,17 +1,18 @@
 import { Effect, Result, type Scope } from "effect"
+import type { CompileSchema } from "../../application/ports/SchemaValidator.ts"
 import { type LoadedPack, type PackCall, PackError, type PackSource } from "../../application/ports/packs/PackLoader.ts"
 import type { LogFields, ToolContext, ToolLogger } from "./author/BaseMcpTool.ts"
 import { openToolFiles, toParams, writeEmbeddedFiles } from "./execution/toolFiles.ts"
+import { withProgress } from "./execution/withProgress.ts"
 import { bindMethods, decodeDeclaration, locatePack, type PackMethods } from "./loading/PackDeclaration.ts"
-import type { CompileSchema, ParamsValidator } from "./loading/ParamsValidator.ts"
+import type { ParamsValidator } from "../tools/ParamsValidator.ts"
 import {
   type EnterPackCode,
   invalidParamsError,
   runPackCode,
   thrownMessage,
-  toPackError,
-  withProgress
-} from "./execution/runPackCode.ts"
+  toPackError
+} from "../tools/runPackCode.ts"
 import { isJsonObject, type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
 import { isKnownContentBlock } from "../../domain/model/ToolResult.ts"
 

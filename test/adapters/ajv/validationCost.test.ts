@@ -44,6 +44,9 @@ describe("validationCost", () => {
     ["a long text without a pattern", { properties: { a: { type: "string" } } }, { a: text(1_000_000) }],
     ["a long text with a format", { format: "email" }, text(900_000)],
     ["a long text with one quantifier", { pattern: "^[a-z]+$" }, text(900_000)],
+    ["a slug", { pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" }, text(90)],
+    ["a path", { pattern: "^(?:[\\w.]+/)*[\\w.]+$" }, text(90)],
+    ["an optional group", { pattern: "^[0-9]+(\\.[0-9]+)?$" }, text(90)],
     ["a short text with some quantifiers", { pattern: "[a-z]+-?[0-9]*" }, text(30)],
     ["a deep value and one reference", level(1), nested(500)],
     ["uniqueItems for some hundred items", { uniqueItems: true }, Array.from({ length: 900 }, () => 1)]
@@ -53,6 +56,8 @@ describe("validationCost", () => {
 
   for (const [title, schema, value] of [
     ["nested quantifiers", { pattern: "^(a+)+$" }, text(30)],
+    ["a separator that the repeated part matches", { pattern: "^(-[a-z-]+)*$" }, text(30)],
+    ["a repeated group of two quantifiers", { pattern: "^([a-z]+[0-9]*-)+$" }, text(30)],
     ["nested quantifiers in patternProperties", { patternProperties: { "(a|a)*b": true } }, { [text(30)]: 1 }],
     ["nested quantifiers deep inside a schema", { allOf: [{ items: { not: { pattern: "(a?){9}" } } }] }, [text(30)]],
     ["many optional characters", { pattern: "a?a?a?a?a?a?a?a?aaaaaaaa" }, text(30)],
@@ -78,7 +83,24 @@ describe("validationCost", () => {
   }
 
   const pieces = ["a", "b", ".", "a*", "a+?", "[ab]", "(a|b)", "(?:a+)", "a{2,5}", "a{3}", "|", "^", "$", "(a*)"]
-  const more = ["a?", "\\w+", "(a+){2}", "(a*)*", "(?=a*)", "(?<n>a+)", "\\1", "[^b]{0,9}", "(a|aa)+", "\\)+"]
+  const more = [
+    "a?",
+    "\\w+",
+    "(a+){2}",
+    "(a*)*",
+    "(?=a*)",
+    "(?<n>a+)",
+    "\\1",
+    "[^b]{0,9}",
+    "(a|aa)+",
+    "\\)+",
+    "(-a+)*",
+    "(a*,)+",
+    "([ab]+-)*",
+    "(.+-)*",
+    "-",
+    "(a?)?"
+  ]
   const Patterns = Schema.Array(Schema.Literals([...pieces, ...more])).check(Schema.isMaxLength(12))
   const Lengths = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3000 }))
 

@@ -9,7 +9,7 @@ import { findRoundedIntegers, type JsonObject, roundedIntegersProblem } from "..
 import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
 import { type PackRoute, type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { ToolFile } from "../author/ToolFile.ts"
-import { invalidParamsError } from "./runPackCode.ts"
+import { invalidParamsError } from "../../tools/runPackCode.ts"
 
 /** Makes a folder for the files of one call, private to this user; the scope removes it. */
 export const makeTemporaryFolder = (prefix: string, parent = tmpdir()): Effect.Effect<string, never, Scope.Scope> =>

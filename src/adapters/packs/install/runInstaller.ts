@@ -1,7 +1,7 @@
 import { Duration, Effect, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import { PackInstallError } from "../../../application/ports/packs/PackInstaller.ts"
-import { thrownMessage } from "../execution/runPackCode.ts"
+import { thrownMessage } from "../../tools/runPackCode.ts"
 import { missingProgramCode, spawnGuarded } from "../../process/spawnGuarded.ts"
 
 const shutdownTimeout = "2 seconds"

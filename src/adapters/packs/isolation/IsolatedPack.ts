@@ -14,7 +14,7 @@ import type { PackManifest } from "../../../domain/packs/PackManifest.ts"
 import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
 import { makePackLog, type PackLogLine } from "../PackRuntime.ts"
 import { decodeDeclaration } from "../loading/PackDeclaration.ts"
-import { withProgress } from "../execution/runPackCode.ts"
+import { withProgress } from "../execution/withProgress.ts"
 import { toParams, writeEmbeddedFiles } from "../execution/toolFiles.ts"
 import type { ChildMessage, ParentMessage } from "./child.ts"
 

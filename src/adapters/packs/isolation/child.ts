@@ -12,7 +12,7 @@ import { makeCompiler } from "../../ajv/schemaCompiler.ts"
 import { killWhenOrphaned } from "../../process/orphanWatchdog.ts"
 import * as Modules from "../loading/ModuleLoader.ts"
 import { type PackLogLine, startPack } from "../PackRuntime.ts"
-import { enterDirectly, thrownMessage } from "../execution/runPackCode.ts"
+import { enterDirectly, thrownMessage } from "../../tools/runPackCode.ts"
 
 /** Messages of the parent; `id` identifies a call. */
 export type ParentMessage =

@@ -8,7 +8,7 @@ import { Effect, Predicate } from "effect"
 import { PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import { systemErrorCode } from "../../../domain/errorMessage.ts"
 import { importModule } from "./importModule.ts"
-import { type EnterPackCode, runPackCode, thrownMessage } from "../execution/runPackCode.ts"
+import { type EnterPackCode, runPackCode, thrownMessage } from "../../tools/runPackCode.ts"
 
 const { registerHooks } = nodeModule as Partial<typeof nodeModule>
 

@@ -1,10 +1,11 @@
 import { Effect, Predicate, Result } from "effect"
 import { PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
+import type { CompileSchema } from "../../../application/ports/SchemaValidator.ts"
 import { asObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { findRouteMismatches, isObjectLike, parseRoutes } from "../../../domain/packs/routes.ts"
-import { type CompileSchema, makeParamsValidator, type ParamsValidator } from "./ParamsValidator.ts"
+import { makeParamsValidator, type ParamsValidator } from "../../tools/ParamsValidator.ts"
 
 type Method = (...args: ReadonlyArray<unknown>) => unknown
 

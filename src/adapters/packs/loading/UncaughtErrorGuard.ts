@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { pathToFileURL } from "node:url"
 import { Effect, Predicate, Result, type Scope } from "effect"
-import { type EnterPackCode, thrownMessage } from "../execution/runPackCode.ts"
+import { type EnterPackCode, thrownMessage } from "../../tools/runPackCode.ts"
 
 interface GuardedPack {
   /** Absolute path. */

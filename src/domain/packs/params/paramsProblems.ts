@@ -1,20 +1,11 @@
-import { Result } from "effect"
-import { formatSome, truncateQuote } from "../../errorMessage.ts"
-import type { JsonObject } from "../../json.ts"
+import { truncateQuote } from "../../errorMessage.ts"
 import { unescapePointerSegment } from "../../schemas/jsonSchema.ts"
+import { formatViolation, type SchemaViolation } from "../../schemas/SchemaViolation.ts"
 import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
 export interface StandardIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
-}
-
-export interface KeywordIssue {
-  /** JSON Pointer. */
-  readonly instancePath: string
-  readonly keyword: string
-  readonly params: JsonObject
-  readonly message?: string | undefined
 }
 
 /** Each item of a long list can cause a problem. */
@@ -77,31 +68,14 @@ const errorCodes = new Map([
   ["unevaluatedProperties", "extra_forbidden"]
 ])
 
-const errorCodeOf = ({ keyword, params }: KeywordIssue): string =>
+const errorCodeOf = ({ keyword, params }: SchemaViolation): string =>
   errorCodes.get(keyword === "type" ? String(params["type"]) : keyword) ?? "value_error"
 
-/** A schema made by a program can contain values that JSON cannot represent. */
-const formatValue = (value: unknown): string =>
-  Result.getOrElse(
-    Result.try(() => String(JSON.stringify(value))),
-    () => "another value"
-  )
-
-/** Describes the violation of a keyword with the values that it allows. Short for schemas of any size. */
-export const formatViolation = ({ keyword, message = "is invalid", params }: KeywordIssue): string => {
-  const text = truncateQuote(message)
-  const { allowedValue, allowedValues } = params
-  if (keyword === "enum" && Array.isArray(allowedValues)) {
-    return `${text}: [${formatSome(allowedValues.map(formatValue), ",")}]`
-  }
-  return keyword === "const" ? `${text}: ${truncateQuote(formatValue(allowedValue))}` : text
-}
-
 /** Member that an issue refers to when its pointer leads to the parent object. */
-const memberNameOf = ({ params: { additionalProperty, missingProperty, unevaluatedProperty } }: KeywordIssue) =>
+const memberNameOf = ({ params: { additionalProperty, missingProperty, unevaluatedProperty } }: SchemaViolation) =>
   [missingProperty, additionalProperty, unevaluatedProperty].filter((name) => typeof name === "string").slice(0, 1)
 
-export const problemsFromKeywordIssues = (issues: ReadonlyArray<KeywordIssue>, params: unknown) =>
+export const problemsFromViolations = (issues: ReadonlyArray<SchemaViolation>, params: unknown) =>
   issues.slice(0, maxProblems).map((issue) => {
     const keys = issue.instancePath.split("/").slice(1).map(unescapePointerSegment)
     const path = toLocation([...keys, ...memberNameOf(issue)], params)

@@ -3,14 +3,14 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { Schema } from "effect"
 import { z } from "zod"
 import {
-  problemsFromKeywordIssues,
+  problemsFromViolations,
   problemsFromStandardIssues
 } from "../../../../src/domain/packs/params/paramsProblems.ts"
 
 const ajv = new Ajv2020({ allErrors: true, strict: false })
 const byAjv = (schema: object, params: unknown) => {
   ajv.validate(schema, params)
-  return problemsFromKeywordIssues(ajv.errors ?? [], params)
+  return problemsFromViolations(ajv.errors ?? [], params)
 }
 const missing = (...loc: ReadonlyArray<string | number>) => ({
   loc: ["body", ...loc],
@@ -49,7 +49,7 @@ describe("problem of a JSON Schema validator", () => {
     const cyclic: Array<unknown> = []
     cyclic.push(cyclic)
     const issue = { instancePath: "/x", keyword: "enum", params: { allowedValues: cyclic } }
-    const [first, second] = problemsFromKeywordIssues([issue, { ...issue, keyword: "minimum", params: {} }], {})
+    const [first, second] = problemsFromViolations([issue, { ...issue, keyword: "minimum", params: {} }], {})
     assert.strictEqual(first?.msg, "is invalid: [another value]")
     assert.strictEqual(second?.msg, "is invalid")
   })
@@ -68,8 +68,7 @@ describe("problem of a JSON Schema validator", () => {
 
   it("gives the index of an item as a number", () => {
     const locOf = (instancePath: string) =>
-      problemsFromKeywordIssues([{ instancePath, keyword: "type", params: {} }], { x: Array.from({ length: 12 }) })[0]
-        ?.loc
+      problemsFromViolations([{ instancePath, keyword: "type", params: {} }], { x: Array.from({ length: 12 }) })[0]?.loc
     assert.deepStrictEqual(locOf("/x/11"), ["body", "x", 11])
     assert.deepStrictEqual(locOf("/x/11x"), ["body", "x", "11x"])
     assert.deepStrictEqual(locOf("/x/x11"), ["body", "x", "x11"])

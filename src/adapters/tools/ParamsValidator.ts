@@ -1,19 +1,18 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec"
 import { Effect, Predicate, Record, Result, Schema, SchemaIssue } from "effect"
-import { InvalidSchema } from "../../../application/ports/SchemaValidator.ts"
-import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
-import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
-import { type FileParams, fileParamsOf, unescapePointerSegment } from "../../../domain/schemas/jsonSchema.ts"
-import { errorsFor } from "../../../domain/validation.ts"
+import { type CompileSchema, InvalidSchema } from "../../application/ports/SchemaValidator.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { type ParamsProblem, paramsProblem } from "../../domain/packs/PackManifest.ts"
+import { fillDefaults } from "../../domain/packs/params/coerceParams.ts"
+import { type FileParams, fileParamsOf, unescapePointerSegment } from "../../domain/schemas/jsonSchema.ts"
+import { errorsFor } from "../../domain/validation.ts"
 import {
-  problemsFromKeywordIssues,
+  problemsFromViolations,
   problemsFromStandardIssues,
   type StandardIssue
-} from "../../../domain/packs/params/paramsProblems.ts"
-import type { CompiledSchema } from "../../ajv/schemaCompiler.ts"
-import { fileParamSchema, isToolFile } from "../author/ToolFile.ts"
-import { enterDirectly, runPackCode, thrownMessage } from "../execution/runPackCode.ts"
+} from "../../domain/packs/params/paramsProblems.ts"
+import { fileParamSchema, isToolFile } from "../packs/author/ToolFile.ts"
+import { enterDirectly, runPackCode, thrownMessage } from "./runPackCode.ts"
 
 export interface ParamsValidator {
   /** JSON Schema of an object. */
@@ -23,8 +22,6 @@ export interface ParamsValidator {
   readonly check: (params: JsonObject) => Effect.Effect<unknown, ReadonlyArray<ParamsProblem>>
   readonly warning?: string
 }
-
-export type CompileSchema = (schema: JsonObject) => CompiledSchema
 
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -138,7 +135,7 @@ const validatorFromJsonSchema = (
           const filled = fillDefaults(described.schema, params)
           const jsonArgs = Record.map(filled, replaceFilesByName)
           const problems = Result.merge(
-            Result.try({ try: () => problemsFromKeywordIssues(validate(jsonArgs), jsonArgs), catch: generalProblem })
+            Result.try({ try: () => problemsFromViolations(validate(jsonArgs), jsonArgs), catch: generalProblem })
           )
           return problems.length === 0 ? Effect.succeed<unknown>(filled) : Effect.fail(problems)
         })

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import { makeCompiler } from "../../../../src/adapters/ajv/schemaCompiler.ts"
-import { makeParamsValidator } from "../../../../src/adapters/packs/loading/ParamsValidator.ts"
-import type { JsonObject } from "../../../../src/domain/json.ts"
+import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
+import { makeParamsValidator } from "../../../src/adapters/tools/ParamsValidator.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
 
 describe("validator of an Effect Schema", () => {
   it.effect("stops at the first error of large arguments", () =>

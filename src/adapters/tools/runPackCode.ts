@@ -1,11 +1,10 @@
-import { Cause, Effect, Exit, Predicate, Queue, Result, Stream } from "effect"
-import type { McpProgress } from "../../../application/ports/McpSession.ts"
-import { PackError } from "../../../application/ports/packs/PackLoader.ts"
-import { truncateQuote } from "../../../domain/errorMessage.ts"
-import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
-import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
-import { invalidParamsSymbol } from "../author/toolErrors.ts"
-import { formatIssues } from "../../../domain/validation.ts"
+import { Cause, Effect, Exit, Predicate, Result } from "effect"
+import { PackError } from "../../application/ports/packs/PackLoader.ts"
+import { truncateQuote } from "../../domain/errorMessage.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
+import { type ParamsProblem, paramsProblem } from "../../domain/packs/PackManifest.ts"
+import { invalidParamsSymbol } from "../packs/author/toolErrors.ts"
+import { formatIssues } from "../../domain/validation.ts"
 
 /** Enters code of a pack; the guard records the pack for uncaught errors. */
 export type EnterPackCode = <A>(code: () => A) => A
@@ -48,23 +47,6 @@ export const runPackCode = (enter: EnterPackCode, code: () => unknown): Effect.E
       }
     })
   )
-
-/** Reports of one call that can wait; older ones are dropped, since the last one holds the current progress. */
-const maxPendingProgress = 64
-
-/** Runs an effect that reports progress, and delivers all of its reports, in order, before its result. */
-export const withProgress = Effect.fnUntraced(function* <A, E, R>(
-  onProgress: (progress: McpProgress) => Effect.Effect<void>,
-  run: (report: (progress: McpProgress) => void) => Effect.Effect<A, E, R>
-) {
-  const queue = yield* Queue.sliding<McpProgress, Cause.Done>(maxPendingProgress)
-  const completion = run((progress) => void Queue.offerUnsafe(queue, progress))
-  const [value] = yield* Effect.all(
-    [Effect.ensuring(completion, Queue.end(queue)), Stream.runForEach(Stream.fromQueue(queue), onProgress)],
-    { concurrency: 2 }
-  )
-  return value
-})
 
 /** In characters: some errors contain their whole input. */
 const maxMessageLength = 2000
