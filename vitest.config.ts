@@ -79,7 +79,7 @@ class SlowFilesFirst extends BaseSequencer {
  * timers and sockets of its whole process: `npm run processes`.
  */
 const processes = [
-  "test/adapters/ajv/{AjvValidator,scarcity}.test.ts",
+  "test/adapters/{ajv/{AjvValidator,scarcity},schemaValidators}.test.ts",
   "test/adapters/byteLink.test.ts",
   "test/adapters/http/unreadResponses.test.ts",
   "test/adapters/mcp/client/http/olderTransport.test.ts",

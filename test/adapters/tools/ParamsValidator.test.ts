@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
+import { makeInterpreter } from "../../../src/adapters/interpreter/interpretSchema.ts"
 import { makeParamsValidator } from "../../../src/adapters/tools/ParamsValidator.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
@@ -25,10 +26,15 @@ describe("validator of an Effect Schema", () => {
   )
 })
 
-describe("validator of a JSON Schema", () => {
+const compilers = [
+  { name: "Ajv", makeCompile: makeCompiler },
+  { name: "the interpreter", makeCompile: makeInterpreter }
+]
+
+describe.each(compilers)("validator of a JSON Schema by $name", ({ makeCompile }) => {
   const checkParam = (property: JsonObject, value: unknown) => {
     const params = { type: "object", properties: { a: property } }
-    return Result.getOrThrow(makeParamsValidator(params, makeCompiler())).check({ a: value })
+    return Result.getOrThrow(makeParamsValidator(params, makeCompile())).check({ a: value })
   }
 
   for (const [property, value] of [

@@ -1,0 +1,31 @@
+import { Effect, Layer } from "effect"
+import {
+  type CompileSchema,
+  InvalidSchema,
+  SchemaValidator,
+  validatorFromCompiler
+} from "../../application/ports/SchemaValidator.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
+
+/**
+ * Loads a compiler that interprets schemas, without generated code. The library cannot be loaded in a worker from a
+ * `blob:` URL of an origin with a port: each schema is invalid there, with the reason.
+ */
+export const loadInterpreter: Effect.Effect<CompileSchema> = Effect.tryPromise({
+  try: () => import("./interpretSchema.ts"),
+  catch: (error) => new InvalidSchema({ message: `JSON Schemas cannot be checked here: ${errorMessage(error)}` })
+}).pipe(
+  Effect.match({
+    onSuccess: ({ makeInterpreter }) => makeInterpreter(),
+    onFailure:
+      (failure): CompileSchema =>
+      () =>
+        failure
+  })
+)
+
+/** A validator that interprets schemas. What is too expensive for the thread of a page fails with the reason. */
+export const layer: Layer.Layer<SchemaValidator> = Layer.effect(
+  SchemaValidator,
+  Effect.map(loadInterpreter, validatorFromCompiler)
+)

@@ -1,0 +1,109 @@
+import { dereference, type Schema, validate } from "@cfworker/json-schema"
+import {
+  type CompileSchema,
+  type InvalidSchema,
+  type SchemaCheck,
+  toInvalidSchema
+} from "../../application/ports/SchemaValidator.ts"
+import { Result } from "effect"
+import { truncateQuote } from "../../domain/errorMessage.ts"
+import { hasAtMostParts, isJsonObject, type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
+import { patternExponentOf } from "../../domain/schemas/patternExponent.ts"
+import { formatArgumentViolation } from "../../domain/schemas/SchemaViolation.ts"
+import { metaSchema } from "./metaSchema.ts"
+import { toViolations } from "./violations.ts"
+
+const limits = {
+  /** Of JSON. */
+  schemaCharacters: 256 * 1024,
+  /** Evaluations of schemas for one value, each as long as the text of the schema and never shorter than `leastSteps`. */
+  steps: 100_000_000,
+  leastSteps: 1000,
+  /** Steps of one pattern on one text. */
+  patternSteps: 10_000_000,
+  /** Items of an array in a value whose items may be compared with each other. */
+  uniqueItems: 1000,
+  /** Parts of a value beyond which one violation of each object and array is enough. */
+  parts: 1000
+}
+
+/** The longest text on which a pattern takes few steps: nothing interrupts a regular expression. Throws for an invalid one. */
+const longestText = (pattern: string): number => {
+  const longest = Math.floor(limits.patternSteps ** (1 / patternExponentOf(pattern)))
+  if (new RegExp(pattern, "u") instanceof RegExp && longest > 1) return longest
+  throw new Error(`pattern "${truncateQuote(pattern)}" can take exponential time: it repeats a group with repetitions`)
+}
+
+/** Makes a pattern match no longer text. Under `not`, a longer text is valid. */
+const boundPattern = (pattern: string): string => {
+  const longest = longestText(pattern)
+  return longest < limits.patternSteps ? `^(?![^]{${longest + 1}})[^]*?(?:${pattern})` : pattern
+}
+
+const hasLongArray = (value: unknown): boolean => {
+  if (Array.isArray(value)) return value.length > limits.uniqueItems || value.some(hasLongArray)
+  return isJsonObject(value) && Object.values(value).some(hasLongArray)
+}
+
+/** Checks what the library would find only while it validates, and bounds its work. */
+const prepare = (schema: Schema, isResolvable: (uri: string) => boolean, spend: (steps: number) => void): void => {
+  const { $dynamicRef, $ref, __absolute_ref__ = "", format, pattern, patternProperties } = schema
+  if ($dynamicRef !== undefined) throw new Error("$dynamicRef is not supported")
+  if ($ref !== undefined && !isResolvable(__absolute_ref__)) throw new Error(`can't resolve reference ${$ref}`)
+  if (typeof pattern === "string") {
+    schema.pattern = boundPattern(pattern)
+    schema.maxLength = Math.min(schema.maxLength ?? Infinity, longestText(pattern))
+  }
+  if (isJsonObject(patternProperties)) {
+    const bounded = Object.entries(patternProperties).map(([name, member]) => [boundPattern(name), member] as const)
+    schema.patternProperties = Object.fromEntries(bounded)
+  }
+  // The library reads `format` once in each evaluation of a schema. It is an annotation, so nothing is read.
+  const steps = Math.max(limits.leastSteps, JSON.stringify(schema).length)
+  if (typeof format !== "object")
+    Object.defineProperty(schema, "format", { get: () => spend(steps), enumerable: false })
+}
+
+const metaLookup = dereference(metaSchema)
+
+const makeCheck = (declared: JsonObject): SchemaCheck => {
+  const text = JSON.stringify(declared)
+  if (text.length > limits.schemaCharacters)
+    throw new Error(`schema of more than ${limits.schemaCharacters} characters`)
+  // A copy, since the library writes into schemas.
+  const root = parseJsonOrThrow(text) as Schema
+  const { errors } = validate(root, metaSchema, "2020-12", metaLookup, false)
+  const problem = toViolations(errors, metaSchema, metaLookup).find(({ keyword }) => keyword !== "anyOf")
+  if (problem !== undefined) throw new Error(`schema is invalid: ${formatArgumentViolation(problem)}`)
+  const lookup = dereference(root)
+  let steps = 0
+  const spend = (taken: number): void => {
+    steps += taken
+    if (steps > limits.steps) throw new Error("the schema is too expensive for this value")
+  }
+  const schemas = [...new Set(Object.values(lookup))].filter((schema) => typeof schema === "object")
+  for (const schema of schemas) prepare(schema, (uri) => Object.hasOwn(lookup, uri), spend)
+  const comparesItems = schemas.some(({ uniqueItems }) => uniqueItems === true)
+  return (value) => {
+    steps = 0
+    if (comparesItems && hasLongArray(value))
+      throw new Error(`more than ${limits.uniqueItems} items cannot be compared`)
+    const isSmall = hasAtMostParts(value, limits.parts)
+    const { errors, valid } = validate(value, root, "2020-12", lookup, !isSmall)
+    const violations = toViolations(errors.slice(0, limits.parts), root, lookup)
+    return valid || violations.length > 0
+      ? violations
+      : [{ instancePath: "", keyword: "schema", params: {}, message: "must match the schema" }]
+  }
+}
+
+/** Makes a compiler that neither generates code nor loads references. Usable wherever JavaScript runs. */
+export const makeInterpreter = (): CompileSchema => {
+  const known = new WeakMap<JsonObject, SchemaCheck | InvalidSchema>()
+  return (schema) => {
+    const check =
+      known.get(schema) ?? Result.merge(Result.try({ try: () => makeCheck(schema), catch: toInvalidSchema }))
+    known.set(schema, check)
+    return check
+  }
+}
