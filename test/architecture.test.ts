@@ -168,6 +168,8 @@ describe("output", () => {
     "adapters/terminal/Dialogue.ts",
     // Collects the output of an engine, which its worker discards.
     "adapters/vrl/worker.ts",
+    // Warns on the console of a web page.
+    "adapters/webmcp/offerPageTools.ts",
     "main/cli/TerminalIO.ts",
     "main/cli/a2c.ts",
     "main/cli/output/print.ts",

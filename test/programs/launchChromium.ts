@@ -22,12 +22,16 @@ const args = [
   "--disable-sync"
 ]
 
-/** A separate browser, closed with the scope. */
-export const launchChromium = Effect.gen(function* () {
+/** A separate browser with further flags, closed with the scope. */
+export const launchChromiumWith = Effect.fnUntraced(function* (flags: ReadonlyArray<string>) {
   const folder = yield* temporaryFolder
-  const options = { ...(chromiumPath !== undefined && { executablePath: chromiumPath }), args, timeout: browserTimeout }
+  const executable = chromiumPath !== undefined && { executablePath: chromiumPath }
+  const options = { ...executable, args: [...args, ...flags], timeout: browserTimeout }
   return yield* Effect.acquireRelease(
     Effect.promise(() => chromium.launchPersistentContext(folder, options)),
     (context) => Effect.promise(() => context.close())
   )
 })
+
+/** A separate browser, closed with the scope. */
+export const launchChromium = launchChromiumWith([])
