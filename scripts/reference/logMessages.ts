@@ -8,8 +8,9 @@ interface LogMessage {
   readonly file: string
 }
 
-/** Files that log texts of other files: errors in configurations. */
+/** Files that log texts of other files, or of web pages: errors in configurations and in tools. */
 const relaying = [
+  "src/adapters/webmcp/offerPageTools.ts",
   "src/main/cli/computer/withComputer.ts",
   "src/main/config/policyFile.ts",
   "src/main/config/serverFiles.ts"
