@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, join, relative } from "node:path"
 import * as effect from "effect"
 import { build, type Plugin } from "esbuild"
+import { importDirectly } from "../importDirectly.ts"
 
 const root = join(import.meta.dirname, "../..")
 const sources = join(root, "src")
@@ -32,23 +33,7 @@ const keepPlace = (path: string, text: string): string => {
   return text.replaceAll("import.meta.url", `new URL("${placeholder}${place}", import.meta.url).href`)
 }
 
-/**
- * Imports the modules of effect directly: its index has all of them, since packs may use any, and every command would load
- * them.
- */
-const importDirectly = (text: string): string =>
-  text.replaceAll(/^import \{([^}]*)\} from "(effect(?:\/[\w-]+)?)"$/gm, (_, names: string, from: string) =>
-    names
-      .split(",")
-      .map((name) => name.trim())
-      .filter((name) => name !== "" && !name.startsWith("type "))
-      .map((given) => {
-        const [name = "", local = name] = given.split(" as ")
-        return `import * as ${local} from "${from}/${name}"`
-      })
-      .join("; ")
-  )
-
+/** Packs may use any module of effect, so its index is in the bundle, but no command loads it. */
 const ours: Plugin = {
   name: "ours",
   setup: (builder) => {
