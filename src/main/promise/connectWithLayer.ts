@@ -1,4 +1,4 @@
-import { Effect, type Layer, Schema, SchemaAST } from "effect"
+import { Effect, type Layer, Schema, SchemaAST, Struct } from "effect"
 import { makeMcpClient } from "../../adapters/llm/McpClientLike.ts"
 import { Agent, type AgentShape, type ToolCall } from "../../application/agent/Agent.ts"
 import type { ToolTask } from "../../application/agent/tasks/toolTasks.ts"
@@ -42,14 +42,14 @@ export const approvalAnswer = {
   until: "millis"
 } as const
 
+/** Tells the kinds of fields apart, by the first value that a field permits; other fields are strings. */
+const sampleValues = { millis: 0.5, count: 0, positive: 1, strings: [], object: {} }
+
 /** The kind of a field in the table of requests. */
 const kindOfField = (name: string, field: Schema.Constraint): Kind => {
-  const { type, ...schema } = Schema.toJsonSchemaDocument(Schema.toType(field)).schema
+  const isValid = Schema.is(Schema.toType(field))
   if (name === "timeout") return "seconds"
-  if (type === "string") return "string"
-  if (type === "integer") return Number(schema["minimum"]) >= 1 ? "positive" : "count"
-  if (type === "number") return "millis"
-  return type === "array" ? "strings" : "object"
+  return Struct.keys(sampleValues).find((kind) => isValid(sampleValues[kind])) ?? "string"
 }
 
 /** The row of a method in the table of requests. Its last argument before the options may be an object. */
