@@ -208,7 +208,7 @@ describe("bundle", () => {
     const { inputs, text } = await bundle({ entryPoints: ["src/main/entrypoints/agent.ts"] })
     assert.notMatch(
       inputs.join("\n"),
-      /platform-node|modelcontextprotocol|adapters\/(mcp|terminal|process|packs|tcp|redis)\/|main\/layers\/(?!webAgentLayer)/
+      /platform-node|modelcontextprotocol|adapters\/(mcp|terminal|process|packs|tcp|redis)\/|environmentProxies|networkErrors|nodeAgent|main\/layers\/(?!webAgentLayer)/
     )
     assert.notMatch(text, /require\(|from "node:/)
   })

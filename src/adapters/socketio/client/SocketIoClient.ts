@@ -21,7 +21,7 @@ import {
 } from "./connectErrors.ts"
 import { extendKeepaliveOnData, rejectUnexpectedPackets } from "./checkPackets.ts"
 import { makeParser } from "./parser.ts"
-import { makeNodeAgent, trustAuthorities } from "./nodeAgent.ts"
+import { makeHttpAgent, makeSecureContext } from "./nodeAgent.ts"
 import { displayUrl, parseServerUrl } from "./serverAddress.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
 import { makeTransportChoice, type TransportChooser } from "./transportChoice.ts"
@@ -100,7 +100,7 @@ const openSocket = (
         reconnection: false,
         autoConnect: false,
         forceNew: true,
-        ...(attempt.agent !== undefined && { agent: internals.asAgentOption(attempt.agent) }),
+        ...(attempt.agent.http !== undefined && { agent: internals.asAgentOption(attempt.agent.http) }),
         ...(attempt.headers !== undefined && { extraHeaders: { ...attempt.headers } })
       })
     }),
@@ -218,10 +218,10 @@ const connect = Effect.fnUntraced(function* (
     trusted,
     (reason) => new Unreachable({ message: `Cannot reach ${url}: the option ca: ${reason}`, permanent: true })
   )
-  const agent = makeNodeAgent(server.origin, { secureContext, socketPath: options.socketPath })
+  const agent = makeHttpAgent(server.origin, { secureContext, socketPath: options.socketPath })
   const isTokenRenewable = Effect.isEffect(options.token)
   const { version } = request
-  const sentHeaders = agent === undefined ? headers : withUserAgent(headers)
+  const sentHeaders = agent.http === undefined ? headers : withUserAgent(headers)
   const attempt = { ...server, url, version, token, isTokenRenewable, headers: sentHeaders, agent }
   const attempts = paths.map((path) => connectAt(options, network, { ...attempt, path }, request, timeoutTo))
   const [first = Effect.fail(makeUnreachable(url, "no path")), ...others] = attempts
@@ -238,7 +238,7 @@ const makeLayer = (options: ConnectOptions): Layer.Layer<TransportClient> =>
     TransportClient,
     Effect.gen(function* () {
       // Parsing the authorities of the platform takes longer than a handshake.
-      const trusted = yield* Effect.cached(options.ca === undefined ? Effect.undefined : trustAuthorities(options.ca))
+      const trusted = yield* Effect.cached(options.ca === undefined ? Effect.undefined : makeSecureContext(options.ca))
       const network = makeTransportChoice(options.transports)
       return TransportClient.of({ connect: (request) => connect(options, network, trusted, request) })
     })

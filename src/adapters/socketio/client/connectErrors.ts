@@ -1,4 +1,3 @@
-import type { Agent } from "node:http"
 import { Effect, Option, Schema } from "effect"
 import {
   AdmissionRejected,
@@ -11,9 +10,7 @@ import { asObject, asString, parseJson } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { formatMismatch } from "../../../domain/wire/lines.ts"
 import { isBadVersionMessage, originNotAllowedMessage, versionQueryParameter } from "../../../domain/wire/version.ts"
-import { certificateProblem, formatNetworkError } from "../../bytes/networkErrors.ts"
-import { proxiesOf, proxyProblem } from "../../bytes/environmentProxies.ts"
-import { plainRequest } from "./nodeAgent.ts"
+import type { HttpAgent } from "./browserAgent.ts"
 import type { ServerAddress } from "./serverAddress.ts"
 
 export interface ConnectAttempt extends Omit<ServerAddress, "paths"> {
@@ -25,8 +22,7 @@ export interface ConnectAttempt extends Omit<ServerAddress, "paths"> {
   /** The next attempt gets a new token. */
   readonly isTokenRenewable: boolean
   readonly headers: { readonly [name: string]: string } | undefined
-  /** The agent of all requests on Node, which trusts the configured authorities. */
-  readonly agent: Agent | undefined
+  readonly agent: HttpAgent
 }
 
 /** A connection error of Socket.IO, of any transport. */
@@ -141,7 +137,7 @@ const probeRejection = ({ agent, headers, origin, path, query: own, token, url, 
   const query = new URLSearchParams({ ...own, EIO: "4", transport: "polling", [versionQueryParameter]: version })
   const page = new URL(`${origin.replace(/^ws/, "http")}${path}/?${query.toString()}`)
   const authorization = definedOnly({ authorization: token === undefined ? undefined : `Bearer ${token}` })
-  return Effect.tryPromise((signal) => plainRequest(page, { ...authorization, ...headers }, agent, signal)).pipe(
+  return Effect.tryPromise((signal) => agent.request(page, { ...authorization, ...headers }, signal)).pipe(
     Effect.timeout("5 seconds"),
     Effect.match({
       onFailure: () => makeUnreachable(url, "connection timed out"),
@@ -162,7 +158,7 @@ const networkErrorOf = ({ context, description }: RawConnectError): Error | unde
 /** The error of an attempt, unless only a response to a plain request tells it. */
 const findConnectError = (attempt: ConnectAttempt, raw: RawConnectError): ConnectError | undefined => {
   const { context, data, description, message } = raw
-  const { agent, isTokenRenewable, origin, url } = attempt
+  const { agent, isTokenRenewable, url } = attempt
   const { code, message: text, reason } = asObject(data)
   if (typeof code === "number") {
     // A retry helps when the Server's check failed, or when a new token replaces an expired one.
@@ -176,14 +172,9 @@ const findConnectError = (attempt: ConnectAttempt, raw: RawConnectError): Connec
   const status = typeof description === "number" ? description : (context?.status ?? 0)
   if (status >= 300) return errorFromResponse(url, status, context?.responseText ?? "")
   const networkError = networkErrorOf(raw)
-  const certificate = certificateProblem(networkError)
-  if (certificate !== undefined) {
-    const what = `its certificate is not accepted: ${certificate.text}`
-    return new Unreachable({ message: `Cannot reach ${url}: ${what}`, permanent: true, reason: certificate.reason })
-  }
-  if (networkError !== undefined) {
-    const atProxy = proxyProblem(agent && proxiesOf(agent), origin, networkError)
-    return makeUnreachable(url, atProxy ?? formatNetworkError(networkError))
+  if (agent.explain !== undefined && networkError !== undefined) {
+    const { text: problem, ...details } = agent.explain(networkError)
+    return new Unreachable({ message: `Cannot reach ${url}: ${problem}`, ...details })
   }
   switch (message) {
     case "websocket error":

@@ -2,42 +2,33 @@ import type { Agent, AgentOptions } from "node:http"
 import type { SecureContext } from "node:tls"
 import { Effect } from "effect"
 import { errorMessage } from "../../../domain/errorMessage.ts"
-import { environmentProxies } from "../../bytes/environmentProxies.ts"
+import { environmentProxies, proxiesOf, proxyProblem } from "../../bytes/environmentProxies.ts"
+import { certificateProblem, formatNetworkError } from "../../bytes/networkErrors.ts"
 import * as internals from "../internals.ts"
-
-export interface PlainResponse {
-  readonly status: number
-  readonly text: string
-}
+import * as browser from "./browserAgent.ts"
+import type { HttpAgent } from "./browserAgent.ts"
 
 /** Characters of a response; the pages of a Server are smaller. */
 const maxTextLength = 4 * 1024 * 1024
 
-type Headers = { readonly [name: string]: string }
-
-const requestOnNode = (url: URL, headers: Headers, agent: Agent, signal: AbortSignal): Promise<PlainResponse> =>
-  new Promise((resolve, reject) => {
-    const { request } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http")
-    request(url, { headers, agent, signal }, (response) => {
-      let text = ""
-      response.setEncoding("utf8")
-      response.on("data", (chunk: string) => {
-        text += chunk
-        if (text.length > maxTextLength) response.destroy(new Error("the response is too long"))
+const requestWith =
+  (agent: Agent): HttpAgent["request"] =>
+  (url, headers, signal) =>
+    new Promise((resolve, reject) => {
+      const { request } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http")
+      request(url, { headers, agent, signal }, (response) => {
+        let text = ""
+        response.setEncoding("utf8")
+        response.on("data", (chunk: string) => {
+          text += chunk
+          if (text.length > maxTextLength) response.destroy(new Error("the response is too long"))
+        })
+        response.on("error", reject)
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, text }))
       })
-      response.on("error", reject)
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }))
+        .on("error", reject)
+        .end()
     })
-      .on("error", reject)
-      .end()
-  })
-
-/** Sends one GET request; follows no redirect. On Node it uses the agent, and with it the trusted authorities. */
-export const plainRequest = async (url: URL, headers: Headers, agent: Agent | undefined, signal: AbortSignal) => {
-  if (agent !== undefined) return requestOnNode(url, headers, agent, signal)
-  const response = await fetch(url, { signal, redirect: "manual", headers })
-  return { status: response.status, text: await response.text() }
-}
 
 /** The redirects that the polling client of Node follows: to any host, with all headers. */
 const followedStatuses: ReadonlySet<number | undefined> = new Set([302, 303, 307])
@@ -45,7 +36,18 @@ const followedStatuses: ReadonlySet<number | undefined> = new Set([302, 303, 307
 /** The client takes this status as an error. */
 const redirectStatus = 300
 
-/** Builtins are not imported: browsers also load this file. */
+const explainWith =
+  (http: Agent, origin: string): NonNullable<HttpAgent["explain"]> =>
+  (error) => {
+    const certificate = certificateProblem(error)
+    if (certificate === undefined) {
+      return { text: proxyProblem(proxiesOf(http), origin, error) ?? formatNetworkError(error) }
+    }
+    const { reason, text } = certificate
+    return { text: `its certificate is not accepted: ${text}`, permanent: true, reason }
+  }
+
+/** Builtins are not imported: runtimes without Node also load this file. */
 const isNode = (): boolean => typeof process !== "undefined" && "getBuiltinModule" in process
 
 const pemPattern = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs
@@ -65,8 +67,8 @@ export const parseAuthorities = (pem: string): ReadonlyArray<string> => {
   return certificates
 }
 
-/** Trusts these authorities beside those of the platform, on Node. Fails with a reason. */
-export const trustAuthorities = (pem: string): Effect.Effect<SecureContext | undefined, string> =>
+/** Makes a context that trusts these authorities beside those of the platform, on Node. Fails with a reason. */
+export const makeSecureContext = (pem: string): Effect.Effect<SecureContext | undefined, string> =>
   isNode()
     ? Effect.try({
         try: () => {
@@ -86,23 +88,23 @@ interface AgentSettings {
 
 /**
  * Makes the agent of all requests to a Server on Node. It uses the proxies of the environment, and turns redirects into
- * errors. Undefined in browsers.
+ * errors.
  */
-export const makeNodeAgent = (origin: string, { secureContext, socketPath }: AgentSettings): Agent | undefined => {
-  if (!isNode()) return undefined
+export const makeHttpAgent = (origin: string, { secureContext, socketPath }: AgentSettings): HttpAgent => {
+  if (!isNode()) return browser.makeHttpAgent()
   const { Agent: HttpsAgent } = process.getBuiltinModule("node:https")
-  const { Agent: HttpAgent } = process.getBuiltinModule("node:http")
+  const { Agent: PlainAgent } = process.getBuiltinModule("node:http")
   const isSecure = /^(https|wss):/.test(origin)
   // The types of Node lack the option `socketPath`.
   const options: AgentOptions & { readonly socketPath?: string } =
     socketPath === undefined ? environmentProxies(isSecure ? "https" : "http") : { socketPath }
-  const agent = isSecure
+  const http = isSecure
     ? new HttpsAgent({ ...options, ...(secureContext && { secureContext }) })
-    : new HttpAgent(options)
-  internals.observeRequests(agent, (request) => {
+    : new PlainAgent(options)
+  internals.observeRequests(http, (request) => {
     request.prependListener("response", (response) => {
       if (followedStatuses.has(response.statusCode)) response.statusCode = redirectStatus
     })
   })
-  return agent
+  return { http, request: requestWith(http), explain: explainWith(http, origin) }
 }

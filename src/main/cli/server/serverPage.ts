@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { certificateProblem, formatNetworkError } from "../../../adapters/bytes/networkErrors.ts"
-import { makeNodeAgent, plainRequest, trustAuthorities } from "../../../adapters/socketio/client/nodeAgent.ts"
+import { makeHttpAgent, makeSecureContext } from "../../../adapters/socketio/client/nodeAgent.ts"
 import { isServerUrl } from "../../../adapters/socketio/client/serverAddress.ts"
 import { CommandFailed, failCommand, hintFor } from "../../CommandFailed.ts"
 import { readAuthorities } from "../memberConnection.ts"
@@ -28,13 +28,13 @@ export const makePageRequest = Effect.fnUntraced(function* (
   const secureContext =
     tlsCa === undefined
       ? undefined
-      : yield* Effect.mapError(Effect.flatMap(readAuthorities(tlsCa), trustAuthorities), (reason) =>
+      : yield* Effect.mapError(Effect.flatMap(readAuthorities(tlsCa), makeSecureContext), (reason) =>
           typeof reason === "string" ? new CommandFailed({ message: `--tls-ca: ${reason}` }) : reason
         )
-  const agent = makeNodeAgent(page.origin, { secureContext })
+  const { request } = makeHttpAgent(page.origin, { secureContext })
   return Effect.tryPromise({
     // A token must not reach the target of a redirect.
-    try: (signal) => plainRequest(page, token === undefined ? {} : { authorization: `Bearer ${token}` }, agent, signal),
+    try: (signal) => request(page, token === undefined ? {} : { authorization: `Bearer ${token}` }, signal),
     catch: (error) => {
       const certificate = certificateProblem(error)
       const reason =

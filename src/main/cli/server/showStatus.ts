@@ -10,7 +10,7 @@ import { showLive } from "../output/liveText.ts"
 import { tableTerminal } from "../output/screen.ts"
 import { printJson, printLine, printTable, reportFailure } from "../output/print.ts"
 import type { HealthCommandOptions, StatusCommandOptions } from "./flags.ts"
-import type { PlainResponse } from "../../../adapters/socketio/client/nodeAgent.ts"
+import type { PlainResponse } from "../../../adapters/socketio/client/browserAgent.ts"
 import { makePageRequest, serverPageUrl } from "./serverPage.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 

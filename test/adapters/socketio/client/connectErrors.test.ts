@@ -2,6 +2,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { makeHttpAgent } from "../../../../src/adapters/socketio/client/browserAgent.ts"
 import { type ConnectAttempt, toConnectError } from "../../../../src/adapters/socketio/client/connectErrors.ts"
 import { connectLink } from "../links.ts"
 
@@ -14,7 +15,7 @@ const attempt: ConnectAttempt = {
   token: undefined,
   isTokenRenewable: false,
   headers: undefined,
-  agent: undefined
+  agent: makeHttpAgent()
 }
 
 describe("a rejection of the Server", () => {
