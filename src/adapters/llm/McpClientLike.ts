@@ -1,6 +1,7 @@
 import { Cause, type Context, Effect, Exit, Predicate } from "effect"
 import { listAllPages } from "../../application/shared/paging.ts"
-import type { McpProgress, McpSession, McpSessionError } from "../../application/ports/McpSession.ts"
+import type { ModelSession } from "../../application/bridge/officeModelSession.ts"
+import type { McpProgress, McpSessionError } from "../../application/ports/McpSession.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { asObject, type JsonObject } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
@@ -93,7 +94,7 @@ const toProgressHandler = (onprogress: (progress: McpProgress) => void) => (prog
     (cause) => Effect.logWarning("progress listener failed", cause)
   )
 
-const makeClient = (session: McpSession, context: Context.Context<never>): McpClientLike => {
+const makeClient = (session: ModelSession, context: Context.Context<never>): McpClientLike => {
   const closing = new AbortController()
 
   const run = async <A>(
@@ -156,7 +157,7 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
 }
 
 /** Makes an MCP client from a session, for programs without Effect. It works until the session closes. */
-export const makeMcpClient = (session: McpSession): Effect.Effect<McpClientLike> =>
+export const makeMcpClient = (session: ModelSession): Effect.Effect<McpClientLike> =>
   Effect.map(Effect.context<never>(), (context) => makeClient(session, context))
 
 /** Adds a signal to all requests of a client, for frameworks that call tools without one. */

@@ -111,16 +111,30 @@ export const appResourcesIn = (view: OfficeView): RepairedListing =>
 
 const invalidParams = (message: string) => protocolFailure(jsonRpcCodes.invalidParams, message)
 
-/** Makes the requests to the MCP servers of an office: prompts, completions, resource templates and resources. */
+const send = (agent: Agent["Service"], computer: ComputerName, request: McpServerRequest) =>
+  Effect.mapError(agent.mcpRequest(computer, request), (error) =>
+    error._tag === "McpSessionError" ? error : sessionError("unavailable", error.message)
+  )
+
+const parseUri = (agent: Agent["Service"], uri: unknown) =>
+  Effect.map(agent.view, ({ computers }) => parseServerUri(stringOrEmpty(uri), computers.keys()))
+
+/** Reads a resource of an MCP server; `undefined` for other URIs. The contents have the URIs of the office. */
+export const readServerResource = Effect.fnUntraced(function* (agent: Agent["Service"], uri: string) {
+  const resource = yield* parseUri(agent, uri)
+  if (resource === undefined) return undefined
+  const { computer, server, uri: own } = resource
+  const { contents } = yield* send(agent, computer, { server, method: "resources/read", params: { uri: own } })
+  const toOffice = (content: JsonObject) => withOfficePage(content, { computer, server })
+  return Array.isArray(contents) ? contents.map(asObject).map(toOffice) : []
+})
+
+/** Makes the requests to the MCP servers of an office: prompts, completions and resource templates. */
 export const makeServerRequests = (
   agent: Agent["Service"],
   maxNameLength: number | undefined,
   report: ListingReport
 ) => {
-  const send = (computer: ComputerName, request: McpServerRequest) =>
-    Effect.mapError(agent.mcpRequest(computer, request), (error) =>
-      error._tag === "McpSessionError" ? error : sessionError("unavailable", error.message)
-    )
   /** The prompts that were listed, also those that left: only their Computers know why they do not list them now. */
   let listedPrompts: ReadonlyMap<string, OfficePrompt> = new Map()
   const findPrompt = Effect.fnUntraced(function* (name: unknown) {
@@ -130,58 +144,44 @@ export const makeServerRequests = (
     const found = promptsIn(view, maxNameLength).get(stringOrEmpty(name)) ?? departed
     return found ?? (yield* invalidParams(`There is no prompt '${String(name)}' in this office`))
   })
-  const parseUri = (uri: unknown) =>
-    Effect.map(agent.view, ({ computers }) => parseServerUri(stringOrEmpty(uri), computers.keys()))
-
   const complete = Effect.fnUntraced(function* (params: JsonObject) {
     const ref = asObject(params["ref"])
     const method = "completion/complete"
     if (ref["type"] === "ref/prompt") {
       const { computer, prompt, server } = yield* findPrompt(ref["name"])
       const own = { ...ref, name: prompt["name"] }
-      return yield* send(computer, { server, method, params: { ...params, ref: own } })
+      return yield* send(agent, computer, { server, method, params: { ...params, ref: own } })
     }
-    const resource = yield* parseUri(ref["uri"])
+    const resource = yield* parseUri(agent, ref["uri"])
     if (resource === undefined)
       return yield* invalidParams("'ref' must name a prompt or a resource template of this office")
     const { computer, server, uri } = resource
-    return yield* send(computer, { server, method, params: { ...params, ref: { ...ref, uri } } })
+    return yield* send(agent, computer, { server, method, params: { ...params, ref: { ...ref, uri } } })
   })
 
-  return {
-    request: Effect.fnUntraced(function* (method: McpMethod, params: JsonObject) {
-      switch (method) {
-        case "prompts/list": {
-          const byName = promptsIn(yield* agent.view, maxNameLength)
-          listedPrompts = new Map([...listedPrompts, ...byName].slice(-(byName.size + maxDepartedPrompts)))
-          const prompts = [...byName].map(([name, { prompt }]) => ({ ...prompt, name }))
-          return { prompts: yield* report("prompts", repairListing("prompts", prompts)) }
-        }
-        case "prompts/get": {
-          const { computer, prompt, server } = yield* findPrompt(params["name"])
-          return yield* send(computer, { server, method, params: { ...params, name: prompt["name"] } })
-        }
-        case "completion/complete":
-          return yield* complete(params)
-        case "resources/templates/list": {
-          const listing = listWithUris(
-            yield* agent.view,
-            "resourceTemplates",
-            "uriTemplate",
-            ({ templates }) => templates
-          )
-          return { resourceTemplates: yield* report("resourceTemplates", listing) }
-        }
+  return Effect.fnUntraced(function* (method: McpMethod, params: JsonObject) {
+    switch (method) {
+      case "prompts/list": {
+        const byName = promptsIn(yield* agent.view, maxNameLength)
+        listedPrompts = new Map([...listedPrompts, ...byName].slice(-(byName.size + maxDepartedPrompts)))
+        const prompts = [...byName].map(([name, { prompt }]) => ({ ...prompt, name }))
+        return { prompts: yield* report("prompts", repairListing("prompts", prompts)) }
       }
-    }),
-    /** Reads a resource of an MCP server; `undefined` for other URIs. The contents have the URIs of the office. */
-    read: Effect.fnUntraced(function* (uri: string) {
-      const resource = yield* parseUri(uri)
-      if (resource === undefined) return undefined
-      const { computer, server, uri: own } = resource
-      const { contents } = yield* send(computer, { server, method: "resources/read", params: { uri: own } })
-      const toOffice = (content: JsonObject) => withOfficePage(content, { computer, server })
-      return Array.isArray(contents) ? contents.map(asObject).map(toOffice) : []
-    })
-  }
+      case "prompts/get": {
+        const { computer, prompt, server } = yield* findPrompt(params["name"])
+        return yield* send(agent, computer, { server, method, params: { ...params, name: prompt["name"] } })
+      }
+      case "completion/complete":
+        return yield* complete(params)
+      case "resources/templates/list": {
+        const listing = listWithUris(
+          yield* agent.view,
+          "resourceTemplates",
+          "uriTemplate",
+          ({ templates }) => templates
+        )
+        return { resourceTemplates: yield* report("resourceTemplates", listing) }
+      }
+    }
+  })
 }

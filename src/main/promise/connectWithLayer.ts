@@ -2,7 +2,7 @@ import { Effect, type Layer, Schema, SchemaAST, Struct } from "effect"
 import { makeMcpClient } from "../../adapters/llm/McpClientLike.ts"
 import { Agent, type AgentShape, type ToolCall } from "../../application/agent/Agent.ts"
 import type { ToolTask } from "../../application/agent/tasks/toolTasks.ts"
-import { makeOfficeMcpSession } from "../../application/bridge/OfficeMcpSession.ts"
+import { makeOfficeModelSession } from "../../application/bridge/officeModelSession.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import { definedOnly } from "../../domain/objects.ts"
@@ -114,8 +114,8 @@ const methodRows = (run: Run, office: string): MethodRows<AgentShape, OwnMethods
       tools: "toolList"
     },
     call: (agent, options) => {
-      const session = Effect.provideService(makeOfficeMcpSession({ ...options, office }), Agent, agent)
-      return Effect.flatMap(session, makeMcpClient)
+      const making = Effect.provideService(makeOfficeModelSession({ ...options, office }), Agent, agent)
+      return Effect.flatMap(making, ({ session }) => makeMcpClient(session))
     }
   },
   readSkill: {

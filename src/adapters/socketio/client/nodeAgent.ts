@@ -77,7 +77,7 @@ export const makeSecureContext = (pem: string): Effect.Effect<SecureContext | un
         },
         catch: errorMessage
       })
-    : Effect.undefined
+    : browser.makeSecureContext()
 
 /** How the requests to a Server connect. */
 interface AgentSettings {
