@@ -13,7 +13,7 @@ import { definedOnly } from "../../domain/objects.ts"
 import type { CallRequest } from "../../domain/wire/calls.ts"
 import { lineNamed, lineNames } from "../../domain/wire/lines.ts"
 import type { Backoff } from "../../domain/time/backoff.ts"
-import { backoffSchedule } from "../shared/backoff.ts"
+import { backoffDelay } from "../shared/backoff.ts"
 
 /**
  * A blob cannot be read although its Computer replied.
@@ -220,7 +220,16 @@ export const sendUpload = Effect.fnUntraced(function* <E>(
   const invalid = (message: string) => Effect.fail(new UploadFailed({ reason: "integrity", message }))
   const totalSize = bytes.length
   const hash = bytesToHex(sha256(bytes))
-  const retry = { schedule: backoffSchedule(busyBackoff), times: maxBusyRetries, while: isBusyError }
+  const sendPatiently = (chunk: UploadChunk, attempt = 1): Effect.Effect<UploadReply, E> =>
+    Effect.catchIf(
+      sendChunk(chunk),
+      (error) => attempt <= maxBusyRetries && isBusyError(error),
+      () =>
+        Effect.andThen(
+          Effect.flatMap(backoffDelay(busyBackoff, attempt), Effect.sleep),
+          sendPatiently(chunk, attempt + 1)
+        )
+    )
   let uploadId: string | undefined
   let offset = 0
   for (;;) {
@@ -228,7 +237,7 @@ export const sendUpload = Effect.fnUntraced(function* <E>(
     const eof = offset + part.length === totalSize
     const head = uploadId === undefined ? { totalSize, sha256: hash, ...definedOnly({ nameHint }) } : { uploadId }
     const chunk = { ...head, chunkOffset: offset, eof, blob: Base64.encode(part) }
-    const reply = yield* Effect.retry(sendChunk(chunk), retry)
+    const reply = yield* sendPatiently(chunk)
     const isOther = reply.chunkOffset !== offset || (uploadId !== undefined && reply.uploadId !== uploadId)
     if (isOther) return yield* invalid("The Computer acknowledged another chunk")
     uploadId = reply.uploadId

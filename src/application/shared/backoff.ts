@@ -1,4 +1,4 @@
-import { Duration, Effect, Random, Schedule } from "effect"
+import { Duration, Effect, Random } from "effect"
 import { type Backoff, backoffMillis, maxJitter } from "../../domain/time/backoff.ts"
 
 /** For reconnects: an attempt is cheap, and most outages last seconds. */
@@ -10,7 +10,3 @@ export const nextJitter: Effect.Effect<number> = Random.nextBetween(-maxJitter, 
 /** The delay after an attempt; the first is 1. */
 export const backoffDelay = (backoff: Backoff, attempt: number): Effect.Effect<Duration.Duration> =>
   Effect.map(nextJitter, (jitter) => Duration.millis(backoffMillis(backoff, attempt, jitter)))
-
-/** The delays of {@link backoffDelay} as an infinite schedule. */
-export const backoffSchedule = (backoff: Backoff): Schedule.Schedule<number> =>
-  Schedule.modifyDelay(Schedule.forever, ({ attempt }) => backoffDelay(backoff, attempt))

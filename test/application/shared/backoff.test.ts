@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Random, Ref, Schedule } from "effect"
-import { TestClock } from "effect/testing"
-import { reconnectBackoff, backoffDelay, backoffSchedule } from "../../../src/application/shared/backoff.ts"
+import { Duration, Effect } from "effect"
+import { reconnectBackoff, backoffDelay } from "../../../src/application/shared/backoff.ts"
 import { restartBackoff } from "../../../src/domain/time/backoff.ts"
 
 const many = Array.from({ length: 40 }, (_, index) => index + 1)
@@ -23,23 +22,4 @@ describe("a backoff", () => {
       })
     )
   }
-
-  it.effect("gives the same delays as a schedule", () =>
-    Effect.gen(function* () {
-      const one = millisOf(
-        yield* Effect.forEach(many, (attempt) => backoffDelay(reconnectBackoff, attempt)).pipe(Random.withSeed("one"))
-      )
-      const delays = yield* Ref.make<ReadonlyArray<number>>([])
-      const schedule = backoffSchedule(reconnectBackoff).pipe(
-        Schedule.tap(({ duration }) => Ref.update(delays, (all) => [...all, Duration.toMillis(duration)])),
-        Schedule.upTo({ times: many.length })
-      )
-      yield* Effect.repeat(Effect.void, schedule).pipe(
-        Random.withSeed("one"),
-        Effect.forkChild({ startImmediately: true })
-      )
-      yield* TestClock.adjust("1 hour")
-      assert.deepStrictEqual((yield* Ref.get(delays)).slice(0, many.length), one)
-    })
-  )
 })
