@@ -1,8 +1,9 @@
-import { Cause, Context, Effect, Layer, Logger, References, Tracer } from "effect"
+import { Context, Effect, Layer, Logger, References, Tracer } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
-import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
-import { type Colour, makePaint } from "./colours.ts"
-import { redact, redactText } from "./redact.ts"
+import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
+import { makePaint } from "./colours.ts"
+import { formatCause, formatHuman, formatPart, type LogEntry, redactedParts } from "./ConsoleLog.ts"
+import { redact } from "./redact.ts"
 import { statusLine } from "./statusLine.ts"
 
 /** Format of a log line: text for people, or a JSON object for programs. */
@@ -12,44 +13,6 @@ export type LogFormat = "human" | "json"
 export const LogFormat = Context.Reference<LogFormat>("a2c-smcp/adapters/terminal/LogFormat", {
   defaultValue: () => "human"
 })
-
-const formatValue = (value: unknown): string => {
-  if (typeof value === "string" && /^[^\s="\\]+$/u.test(value) && escapeForTerminal(value) === value) return value
-  return escapeForTerminal((JSON.stringify(value) as string | undefined) ?? String(value))
-}
-
-const formatPart = (part: unknown): string => {
-  if (typeof part === "string") return escapeForTerminal(part)
-  if (!isJsonObject(part)) return formatValue(part)
-  return Array.from(Object.entries(part), ([key, value]) => `${formatValue(key)}=${formatValue(value)}`).join(" ")
-}
-
-type LogEntry = Logger.Options<unknown>
-
-const redactedParts = ({ message }: LogEntry): ReadonlyArray<unknown> =>
-  (Array.isArray(message) ? message : [message]).map((part: unknown) => redact(part))
-
-const formatCause = ({ cause }: LogEntry): string | undefined =>
-  cause.reasons.length === 0 ? undefined : redactText(Cause.pretty(cause))
-
-const levelColours: { readonly [level: string]: Colour } = {
-  Fatal: "red",
-  Error: "red",
-  Warn: "yellow",
-  Info: "cyan",
-  Debug: "dim",
-  Trace: "dim"
-}
-
-/** One line with time, level, message, and fields as `key=value`. A cause follows on separate lines, indented. */
-const formatHuman = (line: LogEntry, paint: ReturnType<typeof makePaint>): string => {
-  const time = paint("dim", line.date.toISOString().slice(11, 23))
-  const level = paint(levelColours[line.logLevel] ?? "bold", line.logLevel.toUpperCase().padEnd(5))
-  const text = [time, level, ...redactedParts(line).map(formatPart)].join(" ")
-  const cause = formatCause(line)
-  // A message in the cause cannot look like a line of the log.
-  return cause === undefined ? text : `${text}\n${escapeLinesForTerminal(cause).replaceAll(/^/gm, "  ")}`
-}
 
 const formatText = (part: unknown): string => (typeof part === "string" ? part : formatPart(part))
 
@@ -123,7 +86,7 @@ const isCollectingUseful = (): boolean =>
   globalThis.process?.stderr !== undefined && globalThis.process.stderr.isTTY !== true
 
 /**
- * Logs to stderr, or to the console of a browser; results go to stdout. Lines below the level of warnings may wait 20 ms, if
+ * Logs to stderr; results go to stdout. Lines below the level of warnings may wait 20 ms, if
  * stderr is no terminal.
  */
 export const layer: Layer.Layer<never> = Layer.unwrap(

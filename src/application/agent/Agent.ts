@@ -268,7 +268,7 @@ const make = Effect.fnUntraced(function* (
   options: AgentOptions
 ): Effect.fn.Return<AgentShape, JoinFailed, Scope.Scope | TransportClient> {
   const { followsComputers = true, name, office } = options
-  const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
+  const hub = yield* Effect.acquireRelease(PubSub.unbounded<AgentEvent>(), PubSub.shutdown)
   const parts = yield* makeViewParts(followsComputers)
   const { peers, refresher, view } = parts
   const openApprovals = yield* makeOpenApprovals((computer) => {
@@ -317,7 +317,11 @@ const make = Effect.fnUntraced(function* (
         Stream.map(({ computers }) => computers.get(computer)),
         Stream.changesWith(Object.is)
       ),
-    events: Stream.fromPubSub(hub),
+    events: Stream.unwrap(
+      Effect.map(PubSub.subscribe(hub), (subscription) =>
+        Stream.buffer(Stream.fromSubscription(subscription), { capacity: eventBacklog, strategy: "sliding" })
+      )
+    ),
     approvals: openApprovals.changes,
     followServers: Effect.suspend(() => {
       parts.followsServers = true

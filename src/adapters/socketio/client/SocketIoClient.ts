@@ -237,8 +237,7 @@ const makeLayer = (options: ConnectOptions): Layer.Layer<TransportClient> =>
   Layer.effect(
     TransportClient,
     Effect.gen(function* () {
-      // Parsing the authorities of the platform takes longer than a handshake.
-      const trusted = yield* Effect.cached(options.ca === undefined ? Effect.undefined : makeSecureContext(options.ca))
+      const trusted = options.ca === undefined ? Effect.undefined : yield* makeSecureContext(options.ca)
       const network = makeTransportChoice(options.transports)
       return TransportClient.of({ connect: (request) => connect(options, network, trusted, request) })
     })

@@ -30,4 +30,4 @@ export const makeHttpAgent = (): HttpAgent => ({
   }
 })
 
-export const makeSecureContext = () => Effect.undefined
+export const makeSecureContext = () => Effect.succeed(Effect.undefined)

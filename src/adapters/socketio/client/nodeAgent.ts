@@ -67,16 +67,21 @@ export const parseAuthorities = (pem: string): ReadonlyArray<string> => {
   return certificates
 }
 
-/** Makes a context that trusts these authorities beside those of the platform, on Node. Fails with a reason. */
-export const makeSecureContext = (pem: string): Effect.Effect<SecureContext | undefined, string> =>
+/**
+ * Makes a context that trusts these authorities beside those of the platform, on Node. Fails with a reason. It is made once:
+ * parsing the authorities of the platform takes longer than a handshake.
+ */
+export const makeSecureContext = (pem: string): Effect.Effect<Effect.Effect<SecureContext | undefined, string>> =>
   isNode()
-    ? Effect.try({
-        try: () => {
-          const { createSecureContext, getCACertificates } = process.getBuiltinModule("node:tls")
-          return createSecureContext({ ca: [...getCACertificates("default"), ...parseAuthorities(pem)] })
-        },
-        catch: errorMessage
-      })
+    ? Effect.cached(
+        Effect.try({
+          try: () => {
+            const { createSecureContext, getCACertificates } = process.getBuiltinModule("node:tls")
+            return createSecureContext({ ca: [...getCACertificates("default"), ...parseAuthorities(pem)] })
+          },
+          catch: errorMessage
+        })
+      )
     : browser.makeSecureContext()
 
 /** How the requests to a Server connect. */

@@ -1,4 +1,4 @@
-import { Effect, FiberHandle, type Scope } from "effect"
+import { Effect, FiberSet, type Scope } from "effect"
 import { type ApprovalAnswer, fromInputAnswer } from "../../../domain/approvals/Approval.ts"
 import { type ApprovalView, inputOf } from "../../../domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
@@ -75,9 +75,9 @@ export const answerStatuses = Effect.fnUntraced(function* (
 ): Effect.fn.Return<OnCallStatus, never, Scope.Scope> {
   if (answers.onInput === undefined && answers.onApproval === undefined) return onStatus ?? (() => Effect.void)
   // A call waits for one approval at a time.
-  const current = yield* FiberHandle.make<void>()
+  const current = yield* FiberSet.make<void>()
   const answer = (status: CallStatus): Effect.Effect<unknown> => {
-    if (status._tag === "Decided") return FiberHandle.clear(current)
+    if (status._tag === "Decided") return FiberSet.clear(current)
     if (status._tag !== "WaitingForConsent" || status.approval === undefined) return Effect.void
     const { id, isQuestion = false } = status.approval
     if ((isQuestion ? answers.onInput : answers.onApproval) === undefined) return Effect.void
@@ -85,7 +85,7 @@ export const answerStatuses = Effect.fnUntraced(function* (
       // Another approver was faster, or the owner does not let Agents decide.
       Effect.logDebug("approval not answered", { computer, reason })
     )
-    return FiberHandle.run(current, answering)
+    return Effect.andThen(FiberSet.clear(current), FiberSet.run(current, answering))
   }
   return (status) =>
     Effect.andThen(answer(status), onStatus === undefined ? Effect.void : notifyListener(onStatus, status))

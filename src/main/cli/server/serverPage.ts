@@ -28,7 +28,7 @@ export const makePageRequest = Effect.fnUntraced(function* (
   const secureContext =
     tlsCa === undefined
       ? undefined
-      : yield* Effect.mapError(Effect.flatMap(readAuthorities(tlsCa), makeSecureContext), (reason) =>
+      : yield* Effect.mapError(Effect.flatten(Effect.flatMap(readAuthorities(tlsCa), makeSecureContext)), (reason) =>
           typeof reason === "string" ? new CommandFailed({ message: `--tls-ca: ${reason}` }) : reason
         )
   const { request } = makeHttpAgent(page.origin, { secureContext })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Layer, Queue, Result, Stream } from "effect"
+import { Context, Deferred, Effect, Fiber, Latch, Layer, Queue, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent } from "../../../../src/application/agent/Agent.ts"
 import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
@@ -169,14 +169,37 @@ describe("an Agent", () => {
       const [reply] = yield* link.onMessage("notify:unknown", jsonBody({}))
       assert.deepInclude(valueOf(reply ?? jsonBody({})), { code: 404 })
       assert.deepStrictEqual(yield* link.onMessage("notify:update_tool_call", jsonBody({ nonsense: true })), [])
-      const events: Array<unknown> = []
-      yield* Effect.forkScoped(
-        Stream.runForEach(agent.events, (event) => Effect.sync(() => void events.push(event))),
-        { startImmediately: true }
-      )
+      const events = yield* Effect.forkScoped(Stream.runCollect(Stream.take(agent.events, 2)), {
+        startImmediately: true
+      })
       yield* link.lose
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(events, [{ _tag: "Disconnected", reason: "lost" }, { _tag: "Joined" }])
+      assert.deepStrictEqual(yield* Fiber.join(events), [{ _tag: "Disconnected", reason: "lost" }, { _tag: "Joined" }])
+    })
+  )
+
+  it.effect("drops the oldest events of a subscriber that falls behind", () =>
+    Effect.gen(function* () {
+      const { agent, opened } = yield* agentAt({ now: passing })
+      const link = yield* opened
+      const isReading = yield* Latch.make()
+      const count = 3000
+      const names = yield* agent.events.pipe(
+        Stream.tap(() => isReading.await),
+        Stream.filterMap((event) =>
+          event._tag === "Entered" ? Result.succeed(event.membership.name) : Result.fail(undefined)
+        ),
+        Stream.takeUntil((name) => name === `c${count}`),
+        Stream.runCollect,
+        Effect.forkScoped({ startImmediately: true })
+      )
+      for (let index = 1; index <= count; index++) {
+        yield* link.onMessage("notify:enter_office", jsonBody({ office_id: "O", computer: `c${index}` }))
+      }
+      yield* isReading.open
+      const received = yield* Fiber.join(names)
+      assert.isBelow(received.length, count)
+      assert.strictEqual(received.at(-1024), `c${count - 1023}`)
     })
   )
 
