@@ -1,10 +1,12 @@
 /**
  * Tests both packed packages in empty projects. Imports every entry point of `a2c-smcp`, type-checks this and the documented
- * programs against the declarations, and runs the program of the README. Then checks the package of the command.
+ * programs against the declarations, and runs the program of the README. Bundles pages. Then checks the package of the
+ * command.
  */
 import { spawnSync } from "node:child_process"
 import { cpSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { checkPageBundles } from "./checkPageBundles.ts"
 import { checkCommandPackage } from "./command/checkCommandPackage.ts"
 import { docsPrograms, programOptions } from "./docsPrograms.ts"
 import { makeFolder, makePackedProject, packArchives, run } from "./packedProject.ts"
@@ -71,6 +73,7 @@ const used = () => {
   if (output !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n") throw new Error(`the package printed:\n${output}`)
 }
 used()
+await checkPageBundles(folder)
 const wholeOffice = documented.findIndex(({ section }) => section === "One program")
 const sum = run(process.execPath, [`docs${wholeOffice}.mts`], folder)
 if (sum !== "The sum of 2 and 3 is 5.\n") throw new Error(`the program of the README printed:\n${sum}`)

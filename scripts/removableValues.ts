@@ -13,7 +13,9 @@ export const makeRemovable = (text: string): string => {
     const declared = statement.type === "ExportNamedDeclaration" ? statement.declaration : statement
     if (declared?.type !== "VariableDeclaration") return []
     return declared.declarations.flatMap(({ id, init }) =>
-      id.type !== "Identifier" || init === null || plain.test(init.type) || init.type === "AwaitExpression" ? [] : [init]
+      id.type !== "Identifier" || init === null || plain.test(init.type) || init.type === "AwaitExpression"
+        ? []
+        : [init]
     )
   })
   return values.reduceRight(

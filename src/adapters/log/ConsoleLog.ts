@@ -1,4 +1,4 @@
-import { Cause, Layer, Logger } from "effect"
+import { Cause, type Layer, Logger } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import type { Colour, makePaint } from "./colours.ts"
