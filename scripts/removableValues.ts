@@ -4,8 +4,8 @@ import { parseSync } from "oxc-parser"
 const plain = /Literal$|^Identifier$|^ArrowFunctionExpression$|^FunctionExpression$/
 
 /**
- * Marks the values that a module makes when it loads, such as schemas, as removable: a bundler cannot see that a call has no
- * effect, and would keep them all where a page uses one of them.
+ * Marks the values that a module makes when it loads, such as schemas, as removable. A bundler cannot see that a call has no
+ * effect, and would keep all of them where a page uses one.
  */
 export const makeRemovable = (text: string): string => {
   const { program } = parseSync("module.js", text)

@@ -161,6 +161,7 @@ describe("import", () => {
 describe("output", () => {
   /** Files that may write to stdout and stderr. All others call them, so foreign text is always escaped. */
   const writers = [
+    "adapters/log/ConsoleLog.ts",
     "adapters/log/TerminalLog.ts",
     "adapters/mcp/publish/publishStdio.ts",
     // Gives stdout to a protocol alone.

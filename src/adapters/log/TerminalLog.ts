@@ -2,7 +2,14 @@ import { Context, Effect, Layer, Logger, References, Tracer } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { makePaint } from "./colours.ts"
-import { formatCause, formatHuman, formatPart, type LogEntry, redactedParts } from "./ConsoleLog.ts"
+import {
+  formatCause,
+  formatHuman,
+  formatPart,
+  layer as consoleLayer,
+  type LogEntry,
+  redactedParts
+} from "./ConsoleLog.ts"
 import { redact } from "./redact.ts"
 import { statusLine } from "./statusLine.ts"
 
@@ -81,22 +88,20 @@ const collectLines = (write: (lines: string) => void) => {
   return { add, close }
 }
 
-/** True where lines may wait: a terminal shows them between the lines of stdout. */
-const isCollectingUseful = (): boolean =>
-  globalThis.process?.stderr !== undefined && globalThis.process.stderr.isTTY !== true
-
 /**
- * Logs to stderr; results go to stdout. Lines below the level of warnings may wait 20 ms, if
- * stderr is no terminal.
+ * Logs to stderr, without one to the console; results go to stdout. Lines below the level of warnings may wait 20 ms, if
+ * stderr is no terminal: that shows them between the lines of stdout.
  */
 export const layer: Layer.Layer<never> = Layer.unwrap(
   Effect.suspend(() => {
+    const stderr = globalThis.process?.stderr
+    if (stderr === undefined) return Effect.succeed(consoleLayer)
     const write = (lines: string) => {
       statusLine.clear()
-      // oxlint-disable-next-line no-console -- the only output that browsers also have
+      // oxlint-disable-next-line no-console -- where tests and hosts look for it
       console.error(lines.slice(0, -1))
     }
-    if (!isCollectingUseful()) return Effect.succeed(layerTo(write))
+    if (stderr.isTTY) return Effect.succeed(layerTo(write))
     const collector = Effect.acquireRelease(
       Effect.sync(() => collectLines(write)),
       ({ close }) => Effect.sync(close)
