@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Redacted } from "effect"
 import { vi } from "vitest"
+import { layer as consoleLayer } from "../../../src/adapters/log/ConsoleLog.ts"
 import { LogFormat, layer, layerTo } from "../../../src/adapters/log/TerminalLog.ts"
 
 /** Logs in a format and returns the lines. */
@@ -244,6 +245,18 @@ describe("log", () => {
       yield* Effect.logInfo("joined").pipe(Effect.provide(layer), Effect.ensuring(Effect.sync(() => spy.mockRestore())))
       assert.strictEqual(yield* LogFormat, "human")
       assert.match(JSON.stringify(lines), /^\[\["[\d:.]+ INFO {2}joined"\]\]$/)
+    })
+  )
+
+  it.live("writes lines to the console of a browser, without secrets and control characters", () =>
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const spy = vi.spyOn(console, "error").mockImplementation((...parts) => void lines.push(parts))
+      yield* Effect.logWarning("lost\u001b[2J", { token: "hunter2" }).pipe(
+        Effect.provide(consoleLayer),
+        Effect.ensuring(Effect.sync(() => spy.mockRestore()))
+      )
+      assert.match(JSON.stringify(lines), /^\[\["[\d:.]+ WARN {2}lost\\\\u001b\[2J token=<redacted>"\]\]$/)
     })
   )
 
