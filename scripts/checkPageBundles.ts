@@ -1,17 +1,15 @@
 import { gzipSync } from "node:zlib"
 import { build } from "esbuild"
 
-/** The largest script of a page, gzipped, in bytes. */
-const maxGzippedBytes = 120_000
-
-/** The scripts of pages with one member. */
+/** The scripts of pages with one member, and the most bytes that they may have, gzipped. */
 const pages = {
-  Agent: 'import { connectAgent } from "a2c-smcp/agent"; globalThis.connectAgent = connectAgent'
-}
+  Agent: ['import { connectAgent } from "a2c-smcp/agent"; globalThis.connectAgent = connectAgent', 120_000],
+  Computer: ['import { joinAsComputer } from "a2c-smcp/computer"; globalThis.joinAsComputer = joinAsComputer', 175_000]
+} as const
 
 /** Bundles pages that use the package in this folder. They must be small, and work where a policy forbids `eval`. */
 export const checkPageBundles = async (folder: string): Promise<void> => {
-  for (const [name, contents] of Object.entries(pages)) {
+  for (const [name, [contents, maxGzippedBytes]] of Object.entries(pages)) {
     const { outputFiles } = await build({
       stdin: { contents, resolveDir: folder },
       bundle: true,

@@ -66,6 +66,8 @@ const groups: ReadonlyArray<readonly [group: string, files: ReadonlyArray<string
       "docs/mcp.md",
       "docs/office-page.md",
       "docs/devices.md",
+      "docs/functions.md",
+      "docs/webmcp.md",
       "docs/packs.md"
     ]
   ],

@@ -42,6 +42,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "devices.ts": ["balcony__temperature", "It is 21 °C in Vienna"],
   "domainInWorker.ts": ["window://com.example.web?fullscreen=1", "All is well"],
   "domainOnly.ts": ["true", "src/main", "window://com.example.web?fullscreen=1"],
+  "functionTools.ts": ["empty", "question: Which size of shirt?", "{ products: 1 }", "shirt (L)"],
   "host.ts": ["desk", "entities"],
   "listTools.ts": ["computer desk", "agent thinker", "- get-sum"],
   "mountExpress.ts": ["Hello from Express - Hello from the chat", "entities"],
@@ -49,8 +50,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "mountHttp.ts": ["Hello from the program", "thinker"],
   "mountHono.ts": ["Hello from Hono", "entities"],
   "officeForHosts.ts": ["desk__temperature", "tools_search", "It is 21 °C in Vienna"],
-  "ownWindow.ts": ["window://com.example.oven/display", "The oven is off", "The oven heats to 180 °C"],
-  "ownTools.ts": ["The lamp desk is on", "There is no lamp attic"],
+  "ownTools.ts": ["The lamp desk is on", "failed: There is no lamp attic", "window://lamps/lamps", "desk: on"],
   "questions.ts": [
     "question: Please provide inputs for the following fields:",
     "required: [ 'name' ]",

@@ -7,7 +7,7 @@ import {
   AuditLog,
   Authenticator,
   computerLayer,
-  makeToolsSession,
+  makeFunctions,
   Policy,
   type PolicyCall,
   Server,
@@ -46,11 +46,13 @@ const decide = ({ annotations, office = "", params, server, subject, tool }: Pol
   })
 
 const noteTool = (name: string, annotations: object) => ({
-  definition: { name, inputSchema: { type: "object", properties: { path: { type: "string" } } }, annotations },
-  run: () => Effect.succeed({ content: [{ type: "text", text: `${name}: done` }] })
+  name,
+  params: { type: "object", properties: { path: { type: "string" } } },
+  annotations,
+  run: () => `${name}: done`
 })
 
-const notes = makeToolsSession({
+const notes = makeFunctions({
   name: "notes",
   tools: [noteTool("read_note", { readOnlyHint: true }), noteTool("write_note", {})]
 })
@@ -68,13 +70,15 @@ const program = Effect.gen(function* () {
 
 const membersOf = (office: string) =>
   Layer.unwrap(
-    Effect.map(Server, ({ url }) => {
+    Effect.gen(function* () {
+      const { url } = yield* Server
+      const { session } = yield* notes
       const place = { url, office }
       const Desk = computerLayer({
         ...place,
         name: "desk",
         config: { inputs: [], servers: {} },
-        sessions: { notes }
+        sessions: { notes: session }
       })
       return agentLayer({ ...place, name: "thinker" }).pipe(Layer.provideMerge(Desk))
     })

@@ -8,22 +8,12 @@ import {
   connectDevice,
   DeviceGateway,
   gatewayLayer,
-  makeToolsSession,
+  makeFunctions,
   publishHttp,
   TcpConnector
 } from "a2c-smcp"
 
 const token = Redacted.make("a long random text")
-const thermometer = makeToolsSession({
-  name: "thermometer",
-  tools: [
-    {
-      definition: { name: "temperature", inputSchema: { type: "object" } },
-      run: () => Effect.succeed({ content: [{ type: "text", text: "21 °C" }] })
-    }
-  ]
-})
-
 const visit = async (url: string): Promise<void> => {
   const host = new Client({ name: "host", version: "1.0.0" })
   await host.connect(new StreamableHTTPClientTransport(new URL(url)))
@@ -34,7 +24,8 @@ const visit = async (url: string): Promise<void> => {
 
 const program = Effect.gen(function* () {
   const { address, changes, session } = yield* DeviceGateway
-  yield* Effect.asVoid(connectDevice(thermometer, { ...address, name: "balcony", token }))
+  const thermometer = yield* makeFunctions({ tools: [{ name: "temperature", run: () => "21 °C" }] })
+  yield* Effect.asVoid(connectDevice(thermometer.session, { ...address, name: "balcony", token }))
   yield* changes.pipe(
     Stream.takeUntil((devices) => devices.some(({ services }) => services.size > 0)),
     Stream.runDrain

@@ -1,4 +1,5 @@
 import { Cause, Data, Option } from "effect"
+import type { InvalidFunction } from "../adapters/functions/makeFunctions.ts"
 import type { AgentError } from "../application/agent/AgentErrors.ts"
 import type { BlobUnreadable, UploadFailed } from "../application/agent/blobs.ts"
 import type { AmbiguousTool, UnknownTool } from "../application/agent/OfficeView.ts"
@@ -32,6 +33,7 @@ export type ExpectedError =
   | AlreadyJoined
   | UnknownServer
   | ConfigInvalid
+  | InvalidFunction
 
 type ErrorWithoutCode = Exclude<
   ExpectedError,
@@ -56,7 +58,8 @@ export const ownCodes = {
   RedisUrlInvalid: "redis_url_invalid",
   AlreadyJoined: "already_joined",
   UnknownServer: "unknown_server",
-  ConfigInvalid: "config_invalid"
+  ConfigInvalid: "config_invalid",
+  InvalidFunction: "config_invalid"
 } as const satisfies { readonly [Tag in ErrorWithoutCode["_tag"]]: string }
 
 /**

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { build } from "esbuild"
+import { connectAgent, runServer } from "../../src/main/entrypoints/promise.ts"
 import { browserTimeout, chromiumPath, launchChromiumWith } from "../programs/launchChromium.ts"
 
 const require = createRequire(import.meta.url)
@@ -78,7 +79,7 @@ describe.skipIf(chromiumPath === undefined)("offerPageTools", () => {
   }
 
   /** Calls a function of a new page, and fails for errors of the page. */
-  const inPage = async (version: Version, call: string): Promise<unknown> => {
+  const inPage = async (version: Version, call: string, then = () => Promise.resolve()): Promise<unknown> => {
     const { flags } = versions[version]
     const browser = browsers.get(flags.join()) ?? launch(flags)
     browsers.set(flags.join(), browser)
@@ -87,6 +88,7 @@ describe.skipIf(chromiumPath === undefined)("offerPageTools", () => {
     page.on("pageerror", ({ message }) => errors.push(message))
     await page.goto(`${await (serving ??= serve())}/${encodeURIComponent(version)}`, { waitUntil: "load" })
     const result: unknown = await page.evaluate(call)
+    await then()
     await page.close()
     assert.deepStrictEqual(errors, [])
     return result
@@ -192,5 +194,27 @@ describe.skipIf(chromiumPath === undefined)("offerPageTools", () => {
         result: "the page"
       })
     })
+
+    for (const version of ["WebMCP of Chromium", "@mcp-b/webmcp-polyfill"] as const) {
+      it(`gives its tools to an Agent with ${version}`, async () => {
+        const allowedOrigins = [await (serving ??= serve())]
+        await using server = await runServer({ authenticate: "allowAll", allowedOrigins, log: () => undefined })
+        await using agent = await connectAgent({ url: server.url, office: "team", name: "bot" })
+        const call = async () => {
+          for await (const view of agent.changesOf("page")) {
+            if (view?.tools?.some(({ name }) => name === "add") === true) break
+          }
+          const results = [
+            { a: 1, b: 2 },
+            { a: "x", b: 2 }
+          ].map((params) => agent.callTool({ tool: "add", params }))
+          const [sum, invalid] = await Promise.all(results)
+          assert.deepStrictEqual(sum?.structuredContent, { sum: 3 })
+          assert.propertyVal(invalid, "isError", true)
+        }
+        const rejected = await inPage(version, `join("${server.url}")`, call)
+        assert.deepStrictEqual(rejected, ["absurd", "array", "reference"])
+      })
+    }
   })
 })

@@ -6,6 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Result, Schedule } from "effect"
 import { Tar } from "effect/encoding"
 import * as McpClient from "../../src/adapters/mcp/client/McpClient.ts"
+import * as FileSkills from "../../src/application/computer/content/skills/FileSkills.ts"
 import * as NodeSkillFiles from "../../src/adapters/skills/NodeSkillFiles.ts"
 import { Computer } from "../../src/application/computer/Computer.ts"
 import type { SkillFolders } from "../../src/application/computer/content/Skills.ts"
@@ -38,7 +39,8 @@ const computerWith = Effect.fnUntraced(function* (skills: SkillFolders, servers:
     config: Result.getOrThrow(parseComputerConfig({ servers })),
     skills
   }).pipe(
-    Layer.provide(Layer.mergeAll(transport, Inputs.layer(), portDefaults, NodeSkillFiles.layer({ stagingParent }))),
+    Layer.provide(Layer.provide(FileSkills.layer, NodeSkillFiles.layer({ stagingParent }))),
+    Layer.provide(Layer.mergeAll(transport, Inputs.layer(), portDefaults)),
     Layer.provide(Layer.provide(McpClient.layer, NodeServices.layer)),
     Layer.build
   )

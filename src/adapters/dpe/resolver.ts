@@ -1,5 +1,5 @@
 import { Data, DateTime, Duration, Effect } from "effect"
-import type { DpeRequest } from "../../application/computer/ComputerSettings.ts"
+import type { DpeRequest, ResolveDpe } from "../../application/computer/ComputerSettings.ts"
 import { parseDocumentContents } from "../../domain/documents/DocumentContents.ts"
 
 export interface DpeDocument {
@@ -18,6 +18,14 @@ const maxTimestamp = 8_640_000_000_000_000
 /** The expiry in milliseconds since 1970, limited to the latest valid date. */
 export const expiryOf = (now: number, lifetime: Duration.Input): number =>
   Math.min(now + Duration.toMillis(lifetime), maxTimestamp)
+
+/** Resolves documents that have a URL already, and no others. */
+export const resolveLocation: ResolveDpe = ({ contents, hint }) =>
+  Effect.flatMap(Effect.fromResult(parseDocumentContents(contents, hint.mimeType)), ({ kind, ...location }) =>
+    kind === "external" && "uri" in location
+      ? Effect.succeed(location)
+      : Effect.fail("the document has no URL: `settings.resolveDpe` can store it at one")
+  )
 
 /** Makes a resolver that stores documents; `expiresAt` in milliseconds since 1970. External ones keep their URI. */
 export const makeResolver = <E>(

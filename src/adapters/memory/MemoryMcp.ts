@@ -7,15 +7,40 @@ import {
   type McpSessionError,
   type McpInfo,
   type McpMethod,
+  type McpProgress,
   type McpSession,
   type McpWatchOptions,
   protocolFailure,
   sessionError
 } from "../../application/ports/McpSession.ts"
-import { pageOfListing, type SessionTool, toToolContext } from "../../application/shared/toolsOnlySession.ts"
+import { pageOfListing } from "../../application/shared/toolsOnlySession.ts"
 import type { JsonObject } from "../../domain/json.ts"
+import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 
-export type MemoryTool = SessionTool
+/** A tool of a server in memory. */
+export interface MemoryTool {
+  /** The tool as `tools/list` returns it. */
+  readonly definition: JsonObject & { readonly name: string }
+  /** Runs a call and gives its MCP result; a failed tool sets `isError`. Interruption cancels the call. */
+  readonly run: (
+    params: JsonObject,
+    context: {
+      readonly progress: (progress: McpProgress) => Effect.Effect<void>
+      /** Asks the user of the call. Declined where no responder can answer. */
+      readonly ask: (request: InputRequest) => Effect.Effect<InputAnswer>
+    }
+  ) => Effect.Effect<JsonObject, McpSessionError>
+}
+
+/** The context of a tool in this process. */
+const toToolContext = ({
+  onProgress = () => Effect.void,
+  responder
+}: McpCallOptions): Parameters<MemoryTool["run"]>[1] => ({
+  progress: onProgress,
+  ask: (request) =>
+    responder?.modes.includes(request.mode) === true ? responder.answer(request) : Effect.succeed({ action: "decline" })
+})
 
 export interface MemoryResource {
   /** The resource as `resources/list` returns it. */

@@ -4,7 +4,8 @@ import { makeCompiler } from "../ajv/schemaCompiler.ts"
 import * as Guard from "./loading/UncaughtErrorGuard.ts"
 import * as IsolatedPack from "./isolation/IsolatedPack.ts"
 import * as Modules from "./loading/ModuleLoader.ts"
-import { makePackLog, startPack } from "./PackRuntime.ts"
+import { startPack } from "./PackRuntime.ts"
+import { makeToolLog } from "../tools/toolLogger.ts"
 
 /**
  * Loads packs with Node, TypeScript and JavaScript, with fresh modules on every load. Packs can import
@@ -21,7 +22,7 @@ export const layer: Layer.Layer<PackLoader> = Layer.effect(
     const compile = makeCompiler()
 
     const loadInProcess = Effect.fnUntraced(function* (source: PackSource) {
-      const log = yield* makePackLog(source.name)
+      const log = yield* makeToolLog({ pack: source.name })
       const runLog = Effect.runSyncWith(yield* Effect.context())
       const enter = yield* guard.protect({
         folder: source.folder,

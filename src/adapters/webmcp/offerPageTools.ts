@@ -1,17 +1,9 @@
 import { errorMessage, truncateQuote } from "../../domain/errorMessage.ts"
 import { type JsonObject, parseJson, parseJsonOrThrow } from "../../domain/json.ts"
+import type { Functions, FunctionTool } from "../functions/FunctionDefinitions.ts"
 
 /** A tool as a page lists it: text of third parties, whose members may have any value, or throw. */
 type ListedTool = { readonly [member: string]: unknown }
-
-/** The part of a joined Computer that takes the tools. */
-interface ToolTaker {
-  readonly offer: (functions: { readonly tools: ReadonlyArray<PageTool> }) => () => void
-}
-
-interface PageTool extends ReturnType<typeof readDefinition> {
-  readonly run: (params: JsonObject, context: { readonly signal: AbortSignal }) => unknown
-}
 
 interface WebMcp extends Pick<EventTarget, "addEventListener" | "removeEventListener"> {
   readonly getTools?: () => Promise<unknown>
@@ -76,7 +68,7 @@ const warn = (problem: string): void => console.warn(problem)
  * console warns. Throws in a page whose WebMCP does not list and run tools.
  */
 export const offerPageTools = (
-  computer: ToolTaker,
+  computer: { readonly offer: (functions: Functions) => () => void },
   { onProblem = warn }: { readonly onProblem?: (problem: string) => void } = {}
 ): (() => void) => {
   const page = findWebMcp()
@@ -92,7 +84,7 @@ export const offerPageTools = (
     if (text.length > maxDefinitionLength) throw new Error("its definition is too long")
     const before = offered.get(name)
     // A tool that is registered again is the same for the office, and since Chrome 160 another object for the page.
-    const run: PageTool["run"] = (params, { signal }) =>
+    const run: FunctionTool["run"] = (params, { signal }) =>
       page.executeTool?.(page.getTools ? offered.get(name)?.tool : name, toInput(params), { signal }).then(toResult)
     const isSame = before?.text === text
     const withdraw = isSame ? before.withdraw : computer.offer({ tools: [{ ...definition, run }] })

@@ -14,7 +14,7 @@ import {
 } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { type PackCandidate, detectPack } from "../../domain/packs/packNames.ts"
-import type { McpProgress, McpSession } from "../ports/McpSession.ts"
+import type { McpCallOptions, McpSession } from "../ports/McpSession.ts"
 import { type PackFolderEntry, PackFolders } from "../ports/packs/PackFolders.ts"
 import { PackInstaller } from "../ports/packs/PackInstaller.ts"
 import { type PackCall, PackError, PackLoader } from "../ports/packs/PackLoader.ts"
@@ -38,7 +38,7 @@ export class PackHost extends Context.Service<
     readonly call: (
       hosted: HostedRoute,
       call: Omit<PackCall, "tool">,
-      onProgress?: (progress: McpProgress) => Effect.Effect<void>
+      options?: McpCallOptions
     ) => Effect.Effect<JsonObject, PackError>
     /** All tools of all packs as one MCP peer. */
     readonly session: McpSession
@@ -189,12 +189,12 @@ const make = Effect.fnUntraced(function* (
     changes: Stream.map(SubscriptionRef.changes(tableRef), ({ views }) => views),
     route: (endpoint) => table().routes.get(endpoint),
     routes: () => [...table().routes.values()],
-    call: ({ route: { endpoint, tool } }, call, onProgress = () => Effect.void) =>
+    call: ({ route: { endpoint, tool } }, call, options = {}) =>
       Effect.suspend(() => {
         const running = table().routes.get(endpoint)?.running
         return running === undefined
           ? Effect.fail(new PackError({ reason: "unknown_tool", message: `No tool at ${endpoint} any more` }))
-          : running.call({ ...call, tool }, onProgress)
+          : running.call({ ...call, tool }, options)
       }),
     session: yield* makePackSession(tableRef),
     rescan: Effect.asVoid(Effect.andThen(scanSafely, allLoaded))

@@ -1,24 +1,11 @@
 import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
 import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
+import { formatFailedCall } from "../../domain/packs/params/paramsProblems.ts"
 import type { InspectedPart } from "../../domain/page/Inspection.ts"
 import type { McpChange, McpSession } from "../ports/McpSession.ts"
 import { toolNotFoundError, toolsOnlySession, watchHub } from "../shared/toolsOnlySession.ts"
-import type { PackError } from "../ports/packs/PackLoader.ts"
 import { withParts } from "../shared/page/partsResource.ts"
 import type { PackTable, PackView } from "./PackTable.ts"
-
-const maxListedProblems = 10
-
-/** Describes an error for a model. */
-const formatFailure = ({ message, problems = [] }: PackError): string => {
-  if (problems.length === 0) return message
-  const lines = problems.slice(0, maxListedProblems).map(({ loc, msg }) => {
-    const where = loc.filter((part) => part !== "body").join(".")
-    return `\n- ${where === "" ? msg : `${where}: ${msg}`}`
-  })
-  const others = problems.length - lines.length
-  return `The tool was not called: invalid arguments.${lines.join("")}${others === 0 ? "" : `\n- and ${others} more`}`
-}
 
 const definitions = ({ tools }: PackTable): ReadonlyArray<JsonObject> =>
   [...tools.values()].map(({ definition }) => definition)
@@ -51,13 +38,13 @@ export const makePackSession = Effect.fnUntraced(function* (
     ...withParts(toolsOnlySession("a2c-tools"), () => SubscriptionRef.getUnsafe(tableRef).views.map(describePack)),
     listTools: () =>
       Effect.map(SubscriptionRef.get(tableRef), (table) => ({ items: definitions(table), nextCursor: undefined })),
-    callTool: (name, params, { onProgress = () => Effect.void } = {}) =>
+    callTool: (name, params, options = {}) =>
       Effect.suspend(() => {
         const tool = SubscriptionRef.getUnsafe(tableRef).tools.get(name)
         if (tool === undefined) return Effect.fail(toolNotFoundError(name))
         const call = { tool: tool.originalName, params, form: false, files: {} }
-        return Effect.catch(tool.running.call(call, onProgress), (error) =>
-          Effect.succeed({ content: [{ type: "text", text: formatFailure(error) }], isError: true })
+        return Effect.catch(tool.running.call(call, options), (error) =>
+          Effect.succeed({ content: [{ type: "text", text: formatFailedCall(error) }], isError: true })
         )
       }),
     watch: watchHub(hub),

@@ -87,6 +87,8 @@ export interface McpCallOptions {
   readonly onProgress?: (progress: McpProgress) => Effect.Effect<void>
   /** Without it the questions of the peer are declined. */
   readonly responder?: InputResponder
+  /** The name of the caller; missing for one without a name. Only peers in this process learn it. */
+  readonly requester?: string
 }
 
 /** A call that outlives its request, and the process that published it. */

@@ -5,7 +5,7 @@ import { optionalField, BoundedText } from "../model/fields.ts"
 import { mimeEssence } from "../skills/mimeTypes.ts"
 
 /** The body is the document itself, or its location, as JSON (spec §10.4). */
-const documentMimeTypes = {
+export const documentMimeTypes = {
   inline: "application/vnd.a2c.dpe-inline+json",
   external: "application/vnd.a2c.dpe-uri+json"
 } as const

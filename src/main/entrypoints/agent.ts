@@ -4,7 +4,7 @@
  */
 import "./requireNode.ts"
 import "../requireEffect.ts"
-export * from "./agentNames.ts"
+export * from "./names/agentNames.ts"
 export { webAgentLayer as agentLayer } from "../layers/webAgentLayer.ts"
 export { A2cError, type A2cErrorCode } from "../A2cError.ts"
 export { connectWebAgent as connectAgent } from "../promise/connectWebAgent.ts"

@@ -4,8 +4,8 @@
  */
 import "./requireNode.ts"
 import "../requireEffect.ts"
-export * from "./agentNames.ts"
-export type * from "./computerTypes.ts"
+export * from "./names/agentNames.ts"
+export type * from "./names/computerTypes.ts"
 export * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
 export * as ApiKeys from "../../adapters/auth/ApiKeys.ts"
 export * as Jwt from "../../adapters/auth/Jwt.ts"
@@ -31,6 +31,18 @@ export {
 export * as McpClient from "../../adapters/mcp/client/McpClient.ts"
 export { publishHttp, type PublishHttpOptions, PublishError } from "../../adapters/mcp/publish/http/publishHttp.ts"
 export { publishStdio, type PublishStdioOptions } from "../../adapters/mcp/publish/publishStdio.ts"
+export type {
+  Functions,
+  FunctionDocument,
+  FunctionTool,
+  FunctionWindow,
+  TextSignal
+} from "../../adapters/functions/FunctionDefinitions.ts"
+export {
+  type FunctionsOptions,
+  InvalidFunction,
+  type OfferedFunctions
+} from "../../adapters/functions/makeFunctions.ts"
 export { authenticateByToken, authenticateByTokens } from "../../adapters/auth/deviceTokens.ts"
 export * as AuditFile from "../../adapters/audit/AuditFile.ts"
 export * as FileCatalogueStore from "../../adapters/catalogues/FileCatalogueStore.ts"
@@ -50,6 +62,7 @@ export * as TcpListener from "../../adapters/tcp/TcpListener.ts"
 export * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
 export { makeOfficeMcpSession } from "../../application/bridge/OfficeMcpSession.ts"
 export type { OfficeMcpSessionOptions } from "../../application/bridge/officeModelSession.ts"
+export * as FileSkills from "../../application/computer/content/skills/FileSkills.ts"
 export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 export type { UploadOptions } from "../../application/computer/content/Uploads.ts"
 export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSession.ts"
@@ -114,7 +127,6 @@ export {
   type McpSession,
   type McpWatchOptions
 } from "../../application/ports/McpSession.ts"
-export { makeToolsSession, type SessionTool } from "../../application/shared/toolsOnlySession.ts"
 export { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
 export {
   type AdmissionReason,
@@ -148,7 +160,7 @@ export type { TestedAnnotation } from "../../domain/policy/Rule.ts"
 export { allGrants } from "../../domain/model/Identity.ts"
 export type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 export { agentLayer } from "../layers/agentLayer.ts"
-export { computerLayer } from "../layers/computerLayer.ts"
+export { computerLayer, makeFunctions } from "../layers/computerLayer.ts"
 export { gatewayLayer } from "../layers/gatewayLayer.ts"
 export { packHostLayer, type PackHostLayerOptions } from "../layers/packHostLayer.ts"
 export { type ServerStartFailed, serverLayer, type ServerLayerOptions } from "../layers/serverLayer.ts"

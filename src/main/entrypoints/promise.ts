@@ -4,8 +4,8 @@
  */
 import "./requireNode.ts"
 import "../requireEffect.ts"
-export type * from "./computerTypes.ts"
-export type * from "./messageTypes.ts"
+export type * from "./names/computerTypes.ts"
+export type * from "./names/messageTypes.ts"
 export { A2cError, type A2cErrorCode } from "../A2cError.ts"
 export { connectAgent } from "../promise/connectAgent.ts"
 export type {
@@ -15,16 +15,22 @@ export type {
   StartedTool,
   AgentToolCall as ToolCall
 } from "../promise/ConnectedAgent.ts"
-export type { ComputerHooks } from "../promise/computerHooks.ts"
+export type { ComputerHooks } from "../promise/computer/computerHooks.ts"
 export type { Cancellable, Closeable, Log, LogLine } from "../promise/RunningService.ts"
+export type {
+  Functions,
+  FunctionDocument,
+  FunctionTool,
+  FunctionWindow,
+  TextSignal
+} from "../../adapters/functions/FunctionDefinitions.ts"
+export type { ComputerJoinOptions, ServerStateView } from "../promise/computer/JoinedComputer.ts"
 export {
-  type ComputerJoinOptions,
   type RunComputerOptions as ComputerOptions,
   type ComputerSetup,
   runComputer,
-  type RunningComputer,
-  type ServerStateView
-} from "../promise/RunningComputer.ts"
+  type RunningComputer
+} from "../promise/computer/RunningComputer.ts"
 export {
   promiseMemberToken as signMemberToken,
   runServer,

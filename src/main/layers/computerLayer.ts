@@ -1,6 +1,8 @@
 import { Layer } from "effect"
 import * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
+import { makeCompiler } from "../../adapters/ajv/schemaCompiler.ts"
 import * as FileCredentialStore from "../../adapters/credentials/FileCredentialStore.ts"
+import { type FunctionsOptions, makeFunctionsWith } from "../../adapters/functions/makeFunctions.ts"
 import * as McpClient from "../../adapters/mcp/client/McpClient.ts"
 import type { AuthorizerOptions } from "../../adapters/mcp/oauth/Authorizer.ts"
 import * as NodeSkillFiles from "../../adapters/skills/NodeSkillFiles.ts"
@@ -9,6 +11,7 @@ import * as NodeLandingFolder from "../../adapters/uploads/NodeLandingFolder.ts"
 import * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
 import { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 import { ComputerSettings, type Confirm } from "../../application/computer/ComputerSettings.ts"
+import * as FileSkills from "../../application/computer/content/skills/FileSkills.ts"
 import { Inputs, type InputSources } from "../../application/computer/inputs/Inputs.ts"
 import * as InProcess from "../../application/computer/servers/InProcessConnector.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
@@ -51,7 +54,7 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(McpClient.layerWithOAuth(options)),
     Layer.provide(FileCredentialStore.layer()),
     Layer.provide(NodeLandingFolder.layer),
-    Layer.provide(NodeSkillFiles.layer()),
+    Layer.provide(Layer.provide(FileSkills.layer, NodeSkillFiles.layer())),
     Layer.provide(nodeServicesLayer),
     Layer.provide(AjvValidator.layer),
     Layer.provide(VerelEngine.layer()),
@@ -59,6 +62,12 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(catalogues ?? Layer.empty),
     Layer.provide(layerOverride(ComputerSettings, { ...settings, confirm }))
   )
+
+/**
+ * Makes a session of tools, windows and documents that are functions of this program, until the scope closes: for
+ * `computerLayer({ sessions })`, `publishHttp` and `publishStdio`.
+ */
+export const makeFunctions = (functions: FunctionsOptions = {}) => makeFunctionsWith(makeCompiler(), functions)
 
 /** A Computer with the values of its inputs: given ones, else from the environment, else from the sources of `inputs`. */
 export const computerLayer = ({ inputs, ...options }: ComputerLayerOptions & { readonly inputs?: InputSources }) =>

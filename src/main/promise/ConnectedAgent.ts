@@ -12,7 +12,7 @@ import type { MethodArguments, MethodName, MethodResult } from "../../domain/wir
 import { definedOnly } from "../../domain/objects.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import type { HookOf } from "./computerHooks.ts"
+import type { HookOf } from "./computer/computerHooks.ts"
 import { type ChecksOf, describeValue } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import type { MemberRows, PromisedMembers } from "./promisedMethods.ts"

@@ -89,6 +89,8 @@ const kinds = {
     (value) => value !== "" && value.length <= maxIdentifierLength
   ),
   object: kindOf("an object", hasMembers),
+  objects: listOf(kindOf("an object", hasMembers), "an array of objects"),
+  policy: either(fn, kindOf("an object of rules", hasMembers)),
   serverUrl: texts("a URL with the scheme http, https, ws or wss", isServerUrl),
   namespace: texts("a string that begins with a slash", (value) => value.startsWith("/")),
   paths: notEmpty(listOf(texts(expectedPath, isSocketPath)), `an array that is not empty, each item ${expectedPath}`),

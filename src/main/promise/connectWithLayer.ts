@@ -8,7 +8,7 @@ import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { type MethodName, methodNamed, methodNames } from "../../domain/wire/calls.ts"
 import { checkArguments, type ChecksOf, type Kind } from "./checkArguments.ts"
-import type { Awaitable, HookOptions } from "./computerHooks.ts"
+import type { Awaitable, HookOptions } from "./computer/computerHooks.ts"
 import {
   type AgentConnectOptions,
   agentMemberRows,

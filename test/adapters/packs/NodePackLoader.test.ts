@@ -4,7 +4,8 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Schedule, Scope } from "effect"
 import * as NodeLoader from "../../../src/adapters/packs/NodePackLoader.ts"
 import type { PackError } from "../../../src/application/ports/packs/PackLoader.ts"
-import { callOf, packSource, fixture, load, loadText, ignoreProgress, sourceOf, write } from "./packs.ts"
+import type { InputResponder, McpProgress } from "../../../src/application/ports/McpSession.ts"
+import { callOf, packSource, fixture, load, loadText, sourceOf, write } from "./packs.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] })
@@ -33,7 +34,7 @@ for (const [where, isolated] of modes) {
       const { call } = yield* load(
         fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config: { trace } })
       )
-      return { trace, call, get: (what: string) => call(callOf("effectful", { what }), ignoreProgress) }
+      return { trace, call, get: (what: string) => call(callOf("effectful", { what })) }
     })
 
     describe("valid pack", () => {
@@ -58,10 +59,10 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const { call } = yield* textCounter
           assert.deepStrictEqual(
-            yield* call(callOf("text_counter", { text: "héllo wörld 😀" }), ignoreProgress),
+            yield* call(callOf("text_counter", { text: "héllo wörld 😀" })),
             text("text_counter: 13 characters, 3 words")
           )
-          const { reason, problems } = yield* Effect.flip(call(callOf("text_counter", { text: "!" }), ignoreProgress))
+          const { reason, problems } = yield* Effect.flip(call(callOf("text_counter", { text: "!" })))
           assert.deepStrictEqual(
             [reason, problems],
             ["invalid_params", [{ loc: ["body", "text"], msg: "is too loud", type: "value_error" }]]
@@ -72,7 +73,7 @@ for (const [where, isolated] of modes) {
       it.effect("rejects invalid parameters before the tool runs", () =>
         Effect.gen(function* () {
           const { call } = yield* textCounter
-          const { reason, message, problems } = yield* Effect.flip(call(callOf("text_counter", {}), ignoreProgress))
+          const { reason, message, problems } = yield* Effect.flip(call(callOf("text_counter", {})))
           assert.deepStrictEqual([reason, message], ["invalid_params", "text: Field required"])
           assert.deepStrictEqual(problems, [{ loc: ["body", "text"], msg: "Field required", type: "missing" }])
         })
@@ -82,7 +83,7 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const { call } = yield* textCounter
           const large = callOf("text_counter", { text: "a", more: [2 ** 60] })
-          const { reason, message } = yield* Effect.flip(call(large, ignoreProgress))
+          const { reason, message } = yield* Effect.flip(call(large))
           assert.strictEqual(reason, "invalid_params")
           assert.match(message, /^\/more\/0: integers beyond .*: pass them as text$/)
         })
@@ -111,15 +112,13 @@ for (const [where, isolated] of modes) {
           })
           const files = { file: [upload("a", 3)], others: [upload("b", 0)], stray: [upload("b", 0)] }
           assert.deepStrictEqual(
-            yield* call(callOf("file_analyzer", { level: "4" }, { form: true, files }), ignoreProgress),
+            yield* call(callOf("file_analyzer", { level: "4" }, { form: true, files })),
             text("a.txt+b.txt text/plain 3 3 abc 5")
           )
           const two = { file: [upload("a", 3), upload("b", 0)] }
-          const { message } = yield* Effect.flip(
-            call(callOf("file_analyzer", {}, { form: true, files: two }), ignoreProgress)
-          )
+          const { message } = yield* Effect.flip(call(callOf("file_analyzer", {}, { form: true, files: two })))
           assert.strictEqual(message, "file: one file is expected, not 2")
-          const other = yield* Effect.flip(call(callOf("file_analyzer", { file: "abc" }), ignoreProgress))
+          const other = yield* Effect.flip(call(callOf("file_analyzer", { file: "abc" })))
           assert.match(other.message, /^file: a file is expected: a data URL/)
         })
       )
@@ -135,7 +134,7 @@ for (const [where, isolated] of modes) {
             note: [{ filename: name, contentType: "text/plain", size: 3, path: join(folder, name) }]
           })
           const shout = (args: { readonly [name: string]: string }, name = "note") =>
-            call(callOf("shout", args, { form: true, files: note(name) }), ignoreProgress)
+            call(callOf("shout", args, { form: true, files: note(name) }))
           assert.deepStrictEqual(yield* shout({ text: "hey", times: "2" }), {
             content: [{ type: "text", text: '{"shout":"HEYHEY","note":"pst"}' }],
             structuredContent: { shout: "HEYHEY", note: "pst" }
@@ -157,8 +156,7 @@ for (const [where, isolated] of modes) {
           yield* write(folder, { a: "a" })
           const { call } = yield* load(fixture("old_style", "old_style_tool.js", "OldStyleTool", { isolated }))
           const files = { file: [{ filename: "a", contentType: "", size: 1, path: join(folder, "a") }] }
-          const form = (args: { readonly [name: string]: string }) =>
-            call(callOf("old", args, { form: true, files }), ignoreProgress)
+          const form = (args: { readonly [name: string]: string }) => call(callOf("old", args, { form: true, files }))
           assert.deepStrictEqual((yield* form({ flag: "yes" }))["structuredContent"], {
             flag: true,
             count: 3,
@@ -178,12 +176,10 @@ for (const [where, isolated] of modes) {
           const params = `{ type: "object", properties: { name: { type: "string", pattern: "^(a+)+$" } } }`
           const routes = `() { return { endpoint: "/tools/pack", params: ${params} } }`
           const { call } = yield* loadText(packSource({ routes }), { isolated })
-          const { reason, problems } = yield* Effect.flip(
-            call(callOf("pack", { name: "a".repeat(64) + "!" }), ignoreProgress)
-          )
+          const { reason, problems } = yield* Effect.flip(call(callOf("pack", { name: "a".repeat(64) + "!" })))
           assert.strictEqual(reason, "invalid_params")
           assert.deepStrictEqual(problems, [{ loc: ["body"], msg: "schema timeout after 500 ms", type: "value_error" }])
-          assert.deepStrictEqual(yield* call(callOf("pack", { name: "aa" }), ignoreProgress), {
+          assert.deepStrictEqual(yield* call(callOf("pack", { name: "aa" })), {
             content: [{ type: "text", text: "called" }]
           })
         })
@@ -217,8 +213,45 @@ for (const [where, isolated] of modes) {
             const { message, reason } = yield* Effect.flip(get(what))
             assert.deepStrictEqual<unknown>([reason, message], [expectedReason, expectedMessage])
           }
-          const { reason } = yield* Effect.flip(call(callOf("other", {}), ignoreProgress))
+          const { reason } = yield* Effect.flip(call(callOf("other", {})))
           assert.strictEqual(reason, "unknown_tool")
+        })
+      )
+
+      const asking = packSource({
+        call: `(name, args, { ask, requester }) {
+          return ask({ message: requester, schema: {} }).then(({ action, content }) => action + " " + content?.answer)
+        }`
+      })
+      const responder: InputResponder = {
+        modes: ["form"],
+        answer: ({ message }) => Effect.succeed({ action: "accept", content: { answer: `for ${message}` } })
+      }
+      it.effect.each([
+        [{ requester: "thinker", responder }, "accept for thinker"],
+        [{}, "decline undefined"]
+      ] as const)("asks the user of a call, and names its caller: %#", ([options, answer]) =>
+        Effect.gen(function* () {
+          const { call } = yield* loadText(asking, { isolated })
+          assert.deepStrictEqual(yield* call(callOf("pack", {}), options), text(answer))
+        })
+      )
+
+      it.effect("ends the open question of a cancelled call", () =>
+        Effect.gen(function* () {
+          const asked = yield* Deferred.make<void>()
+          const closed = yield* Deferred.make<void>()
+          const answer = () =>
+            Deferred.succeed(asked, undefined).pipe(
+              Effect.andThen(Effect.never),
+              Effect.onInterrupt(() => Deferred.succeed(closed, undefined))
+            )
+          const { call } = yield* loadText(asking, { isolated })
+          const options = { responder: { ...responder, answer } }
+          const calling = yield* Effect.forkChild(call(callOf("pack", {}), options))
+          yield* Deferred.await(asked)
+          yield* Fiber.interrupt(calling)
+          yield* Deferred.await(closed)
         })
       )
 
@@ -229,12 +262,12 @@ for (const [where, isolated] of modes) {
           const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
           yield* Effect.gen(function* () {
             const { call } = yield* effectful
-            const result = yield* call(callOf("effectful", { what: "report" }), ({ message = "" }) =>
+            const onProgress = ({ message = "" }: McpProgress) =>
               Effect.delay(
-                Effect.sync(() => received.push(message)),
+                Effect.sync(() => void received.push(message)),
                 "5 millis"
               )
-            )
+            const result = yield* call(callOf("effectful", { what: "report" }), { onProgress })
             assert.deepStrictEqual(result, text("reported"))
           }).pipe(Effect.provide(Logger.layer([logger])))
           assert.deepStrictEqual(received, ["step 1", "step 2", "step 3"])
@@ -263,7 +296,7 @@ for (const [where, isolated] of modes) {
             load(fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config: { trace } })),
             scope
           )
-          yield* call(callOf("effectful", { what: "nothing" }), ignoreProgress)
+          yield* call(callOf("effectful", { what: "nothing" }))
           yield* Scope.close(scope, Exit.void)
           assert.strictEqual(readFileSync(trace, "utf8"), "disposed\n")
         })
@@ -273,7 +306,7 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const source = sourceOf(folder, "a_tool.ts", { isolated })
-          const call = Effect.flatMap(load(source), ({ call: run }) => run(callOf("a", {}), ignoreProgress))
+          const call = Effect.flatMap(load(source), ({ call: run }) => run(callOf("a", {})))
           yield* write(folder, {
             "a_tool.ts": `import { defineTool } from "a2c-smcp/tools"
               import { Effect } from "effect"
@@ -296,7 +329,7 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const call = Effect.flatMap(load(sourceOf(folder, "a_tool.js", { isolated })), ({ call: run }) =>
-            run(callOf("pack", {}), ignoreProgress)
+            run(callOf("pack", {}))
           )
           yield* write(folder, {
             "a_tool.js": `const { word } = require("./word.js")\n${packSource({ call: "() { return word }" }).replace("export class T", "exports.T = class")}`,
@@ -431,8 +464,8 @@ for (const [where, isolated] of modes) {
             "route /tools/pack calls the tool 'pack', which listTools() does not list: it is not available over MCP",
             "listTools() lists 'other', which no route calls: it is not available over HTTP"
           ])
-          assert.deepStrictEqual(yield* call(callOf("other", { a: 1 }), ignoreProgress), text("called"))
-          assert.deepStrictEqual(yield* call(callOf("pack", {}), ignoreProgress), text("called"))
+          assert.deepStrictEqual(yield* call(callOf("other", { a: 1 })), text("called"))
+          assert.deepStrictEqual(yield* call(callOf("pack", {})), text("called"))
         })
       )
     })
@@ -444,7 +477,7 @@ for (const [where, isolated] of modes) {
             packSource({ call: "() { throw new Error('oh no', { cause: new Error('secret') }) }" }),
             { isolated }
           )
-          const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), ignoreProgress))
+          const { reason, message } = yield* Effect.flip(call(callOf("pack", {})))
           assert.deepStrictEqual([reason, message], ["failed", "oh no"])
         })
       )
@@ -460,7 +493,7 @@ for (const [where, isolated] of modes) {
             ]
           ] as const) {
             const { call } = yield* loadText(packSource({ call: `() { ${body} }` }), { isolated })
-            const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), ignoreProgress))
+            const { reason, message } = yield* Effect.flip(call(callOf("pack", {})))
             assert.deepStrictEqual([reason, message], ["failed", expected])
           }
         })
@@ -471,7 +504,7 @@ for (const [where, isolated] of modes) {
           const { call } = yield* loadText(packSource({ call: "() { return new Promise(() => {}) }" }), {
             isolated
           })
-          const outcome = yield* Effect.timeoutOption(call(callOf("pack", {}), ignoreProgress), "50 millis")
+          const outcome = yield* Effect.timeoutOption(call(callOf("pack", {})), "50 millis")
           assert.strictEqual(outcome._tag, "None")
         })
       )
@@ -491,7 +524,7 @@ for (const [where, isolated] of modes) {
               }),
               { isolated }
             )
-            assert.deepStrictEqual(yield* call(callOf("pack", {}), ignoreProgress), text("called"))
+            assert.deepStrictEqual(yield* call(callOf("pack", {})), text("called"))
           }).pipe(Effect.provide(Logger.layer([logger])))
           assert.deepStrictEqual(lines.flat(), ["uncaught error: forgotten", "uncaught error: too late"])
         })
@@ -513,11 +546,11 @@ for (const [where, isolated] of modes) {
 layer(NodeLoader.layer, { excludeTestServices: true })("isolated pack", (it) => {
   const exitOf = Effect.fnUntraced(function* (call: string, memory = 128) {
     const pack = yield* loadText(packSource({ call }), { isolated: true, memory })
-    const failure = yield* Effect.flip(pack.call(callOf("pack", {}), ignoreProgress))
+    const failure = yield* Effect.flip(pack.call(callOf("pack", {})))
     return {
       failure,
       reason: yield* pack.exited,
-      again: yield* Effect.flip(pack.call(callOf("pack", {}), ignoreProgress))
+      again: yield* Effect.flip(pack.call(callOf("pack", {})))
     }
   })
   const describeError = ({ reason, message }: PackError) => [reason, message]
@@ -560,7 +593,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("isolated pack", (it) => 
       for (const tool of ["pack", "unrouted"]) {
         const { call } = yield* loadText(text, { isolated: true })
         const note = join(notes, tool)
-        const failing = call(callOf(tool, { file: `data:;name=${note},abc` }), ignoreProgress)
+        const failing = call(callOf(tool, { file: `data:;name=${note},abc` }))
         assert.strictEqual((yield* Effect.flip(failing)).reason, "crashed")
         assert.isFalse(existsSync(readFileSync(note, "utf8")))
       }
@@ -580,10 +613,14 @@ layer(NodeLoader.layer, { excludeTestServices: true })("isolated pack", (it) => 
         { isolated: true }
       )
       const other = yield* Effect.forkChild(
-        Effect.flip(pack.call(callOf("pack", { wait: true }), () => Deferred.succeed(started, undefined)))
+        Effect.flip(
+          pack.call(callOf("pack", { wait: true }), {
+            onProgress: () => Effect.asVoid(Deferred.succeed(started, undefined))
+          })
+        )
       )
       yield* Deferred.await(started)
-      const outcome = yield* Effect.timeoutOption(pack.call(callOf("pack", {}), ignoreProgress), "50 millis")
+      const outcome = yield* Effect.timeoutOption(pack.call(callOf("pack", {})), "50 millis")
       assert.strictEqual(outcome._tag, "None")
       const reason = yield* pack.exited
       assert.match(reason, /^its process was unresponsive for a second/)
@@ -609,7 +646,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("isolated pack", (it) => 
         const { call } = yield* loadText(packSource({ call: "() { console.log('printed') }" }), {
           isolated: true
         })
-        yield* call(callOf("pack", {}), ignoreProgress)
+        yield* call(callOf("pack", {}))
         assert.deepStrictEqual(yield* Deferred.await(received), ["printed"])
       }).pipe(Effect.provide(Logger.layer([logger])))
     })

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
-import type { McpProgress } from "../../../src/application/ports/McpSession.ts"
 import { PackLoader, type PackCall, type PackSource } from "../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
@@ -60,9 +59,6 @@ export const packSource = ({
     listTools${tools}
     callTool${call}
   }`
-
-/** Ignores progress. */
-export const ignoreProgress: (progress: McpProgress) => Effect.Effect<void> = () => Effect.void
 
 export const callOf = (tool: string, params: JsonObject, more: Partial<PackCall> = {}): PackCall => ({
   tool,

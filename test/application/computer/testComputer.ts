@@ -25,6 +25,7 @@ import type { SkillFolders } from "../../../src/application/computer/content/Ski
 import { McpConnector, McpSessionError, type McpSession } from "../../../src/application/ports/McpSession.ts"
 import type { Policy } from "../../../src/application/ports/approvals/Policy.ts"
 import { CatalogueStore } from "../../../src/application/ports/mcp/CatalogueStore.ts"
+import * as FileSkills from "../../../src/application/computer/content/skills/FileSkills.ts"
 import type { SkillFiles } from "../../../src/application/ports/files/SkillFiles.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
@@ -120,7 +121,7 @@ export const testComputer = Effect.fnUntraced(function* (fixture: TestComputer) 
     ...fixture.membership,
     ...definedOnly({ office, operators, prepare, skills, uploads })
   }).pipe(
-    Layer.provide(skillFiles ?? Layer.empty),
+    Layer.provide(skillFiles === undefined ? Layer.empty : Layer.provide(FileSkills.layer, skillFiles)),
     Layer.provide(policy ?? Layer.empty),
     Layer.provide(portDefaults),
     Layer.provide(catalogues === undefined ? Layer.empty : Layer.succeed(CatalogueStore, catalogues)),

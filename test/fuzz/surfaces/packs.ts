@@ -86,8 +86,6 @@ const endOf = (exit: Exit.Exit<unknown, unknown>): Verdict => {
   throw new Error(`not a pack failure: ${Cause.pretty(exit.cause)}`)
 }
 
-const quiet = () => Effect.void
-
 const makeFeed = () => {
   const compile = makeCompiler()
   const packRuntime = { enter: <A>(code: () => A): A => code(), compile, log: () => undefined }
@@ -106,7 +104,7 @@ const makeFeed = () => {
       checkManifest({ manifest })
       const tools = [...manifest.tools.map((tool) => String(tool["name"])), "pack"]
       for (const tool of tools.slice(0, 2)) {
-        const result = yield* call({ tool, params, form: body["form"] === true, files: {} }, quiet)
+        const result = yield* call({ tool, params, form: body["form"] === true, files: {} })
         must(Array.isArray(result["content"]), "a result without content")
         must(typeof JSON.stringify(result) === "string", "a result is not JSON")
       }

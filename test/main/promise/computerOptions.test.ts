@@ -108,6 +108,25 @@ const optionRows: OptionRows<OwnOptions> = {
         return stateOf(await desk.servers()) === "Ready"
       })
   ],
+  tools: [
+    { tools: [{ name: "shout", run: () => "" }] },
+    [[], ["shout"]],
+    (given) => inOffice(async (office) => [...(await (await office.computer(given)).catalogue()).entries.keys()])
+  ],
+  windows: [
+    { windows: [{ name: "clock", text: () => "noon" }] },
+    [[], ["window://functions/clock\n\nnoon"]],
+    (given) => inOffice(async (office) => (await office.computer(given)).desktop())
+  ],
+  documents: [
+    { documents: [{ name: "plan", pages: 1, read: () => "" }] },
+    [[], ["dpe://functions/plan"]],
+    (given) =>
+      inOffice(async (office) => {
+        await office.computer(given)
+        return (await (await office.agent()).findDocuments("desk")).documents.map(({ uri }) => uri)
+      })
+  ],
   operators: [{ operators: { calls: true } }, [always, [...always, "operator_calls"]], featuresWith],
   approvers: [{ approvers: ["page"] }, [always, [...always, "approvals"]], featuresWith],
   skills: [

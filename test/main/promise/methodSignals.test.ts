@@ -13,7 +13,9 @@ import { codeOf, inOffice, type PromiseOffice } from "./promiseOffice.ts"
 
 /** A call of each method with its required arguments: a new method without a row is an error of the compiler. */
 type Calls<Service> = {
-  readonly [Method in Exclude<keyof Service, keyof Closeable>]-?: Service[Method] extends (...args: never) => unknown
+  readonly [Method in Exclude<keyof Service, keyof Closeable | "offer" | "changed">]-?: Service[Method] extends (
+    ...args: never
+  ) => unknown
     ? (service: Service, options: Cancellable) => Promise<unknown> | AsyncIterable<unknown>
     : undefined
 }

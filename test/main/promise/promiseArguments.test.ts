@@ -91,7 +91,7 @@ const functions: ReadonlyArray<readonly [string, fn: unknown, required: object, 
       [{ confirm: "yes" }, "'confirm' must be a function, but it is of type string"],
       [{ approve: "memory/*" }, "'approve' must be an array of strings, but it is of type string"],
       [{ protocol: "0.9" }, "'protocol' must be 0.2 or 0.3 or 0.4 or auto, but it is of type string"],
-      [{ policy: {} }, "'policy' must be a function, but it is of type object"],
+      [{ policy: 1 }, "'policy' must be a function or an object of rules, but it is 1"],
       [{ name: "x".repeat(257) }, `'name' must be ${name}, but it is of type string`],
       [{ settings: { idle: NaN } }, "'settings.idle' must be a number from 0, but it is NaN"],
       [{ variables: { memory: { root: 5 } } }, "'variables.memory.root' must be a string, but it is 5"],
@@ -148,7 +148,22 @@ describe("a function of the Promise API in plain JavaScript", () => {
     [runServer, [{}], `runServer: 'authenticate' must be a function or "allowAll", but it is missing`],
     [runServer, [server, null], "the last argument must be an object, but it is null"],
     [runServer, [server, { signal: 5 }], "'signal' must be an AbortSignal, but it is 5"],
-    [runComputer, [place], "runComputer: 'config' must be an object, but it is missing"],
+    [runComputer, [{ ...place, config: null }], "runComputer: 'config' must be an object, but it is null"],
+    [
+      runComputer,
+      [{ ...place, policy: { rules: [{ action: "alow" }] } }],
+      'The policy cannot be used: rules[0].action: Expected "allow" | "ask" | "deny"'
+    ],
+    [
+      runComputer,
+      [{ ...place, tools: [{ name: "a b", run: () => "" }] }],
+      "tool 'a b' cannot be offered: a name has 1 to 128 letters, digits, '_', '-' and '.'"
+    ],
+    [
+      runComputer,
+      [{ ...desk, tools: {} }],
+      "runComputer: 'tools' must be an array of objects, but it is of type object"
+    ],
     [runComputer, [{ ...desk, config: throwing }], "The configuration cannot be used: closed"],
     [connectAgent, [[]], "connectAgent: argument 1 must be an object, but it is an empty array"],
     [connectAgent, [locked], "connectAgent: 'token' cannot be read: locked"],

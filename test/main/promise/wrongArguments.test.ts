@@ -49,6 +49,7 @@ const computerOptions: Rows<ComputerOptions> = {
   catalogues: true,
   config: true,
   confirm: true,
+  documents: true,
   inputs: { ask: true, run: true, values: true },
   name: true,
   office: true,
@@ -72,8 +73,10 @@ const computerOptions: Rows<ComputerOptions> = {
   },
   skills: { marketplaces: true, userFolder: true },
   takeOver: true,
+  tools: true,
   uploads: true,
-  variables: true
+  variables: true,
+  windows: true
 }
 const limits = Object.fromEntries(Object.keys(Limits.defaultValue()).map((limit) => [limit, true as const]))
 const serverOptions: Rows<ServerOptions> = {
@@ -121,7 +124,7 @@ const address = { url: "http://127.0.0.1:1", name: "desk" }
 type Start = (options: never) => Promise<unknown>
 const starts: ReadonlyArray<readonly [name: string, start: Start, required: object, options: object]> = [
   ["connectAgent", connectAgent, { ...address, office: "team" }, agentOptions],
-  ["runComputer", runComputer, { ...address, config: { servers: {} } }, computerOptions],
+  ["runComputer", runComputer, address, computerOptions],
   ["runServer", runServer, { authenticate: "allowAll" }, serverOptions]
 ]
 

@@ -1,5 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec"
 import type { Effect, Schema } from "effect"
+import type { JsonObject } from "../../../domain/json.ts"
+import type { InputAnswer } from "../../../domain/model/InputRequest.ts"
 
 /** Return value of a method: a value, a promise, or an Effect, which is interrupted when the call is cancelled. */
 export type ToolReturn<A> = A | PromiseLike<A> | Effect.Effect<A, unknown>
@@ -36,13 +38,25 @@ export interface ToolProgress {
   readonly message?: string
 }
 
+/** A question to the user of a call: a form of the fields of a flat JSON Schema of an object, or a page to open. */
+export type ToolQuestion =
+  | { readonly message: string; readonly schema: JsonObject }
+  | { readonly message: string; readonly url: string }
+
 export interface ToolContext {
   /** Aborts when the caller cancels or disconnects. */
   readonly signal: AbortSignal
   readonly logger: ToolLogger
   /** Reports progress to the caller, if it asks for progress. */
   readonly progress: (progress: ToolProgress) => void
-  /** Content of the pack's `config.yaml`. */
+  /**
+   * Asks the user of the call: at the Agent, on the office page, or through `onInput` of this Computer. Declined where none
+   * of them answers questions. Rejects for an invalid question, and when the call is cancelled.
+   */
+  readonly ask: (question: ToolQuestion) => Promise<InputAnswer>
+  /** The name of the caller, such as that of the Agent; `undefined` for one without a name. It is no proof of identity. */
+  readonly requester: string | undefined
+  /** Content of the pack's `config.yaml`; empty outside of packs. */
   readonly config: { readonly [key: string]: unknown }
 }
 
@@ -81,7 +95,8 @@ export interface ListedTool {
   readonly description?: string
   /** The parameters of the tool's route by default. */
   readonly inputSchema?: ToolParams
-  readonly outputSchema?: { readonly [keyword: string]: unknown }
+  /** The schema of structured content. */
+  readonly outputSchema?: ToolParams
   readonly annotations?: ToolAnnotations
 }
 
@@ -99,8 +114,8 @@ export abstract class BaseMcpTool {
   /**
    * Calls a tool with validated and decoded arguments; annotate them as `ParamsOf<typeof params>`.
    *
-   * Returns a string, an MCP content block or a list of blocks, an MCP tool result, or any JSON value, which becomes
-   * structured content and text.
+   * Returns a string, a `Blob` (an image, a sound, a file), a `URL` (a link), an MCP content block, or a list of these. It
+   * may also return an MCP tool result, or any JSON value, which becomes structured content and text.
    */
   abstract callTool(name: string, params: object, context: ToolContext): unknown
 

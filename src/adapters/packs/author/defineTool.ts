@@ -1,10 +1,12 @@
 import type { ParamsOf, ListedTool, RouteConfig, ToolAnnotations, ToolContext, ToolParams } from "./BaseMcpTool.ts"
 
-/** A pack with one tool. */
+/** A tool as a function: of a Computer, a pack, or a published session. */
 export interface ToolDefinition<P extends ToolParams> {
   readonly name: string
   readonly description: string
   readonly params: P
+  /** The schema of the structured content of its results. */
+  readonly output?: ToolParams
   /** Runs the tool; return values are those of `BaseMcpTool.callTool`. */
   readonly run: (params: ParamsOf<P>, context: ToolContext) => unknown
   /** Path of the route; `/tools/` plus the name by default. */
@@ -15,18 +17,19 @@ export interface ToolDefinition<P extends ToolParams> {
   readonly annotations?: ToolAnnotations
 }
 
-/** A complete pack for the default export of its file. */
-export interface DefinedTool<P extends ToolParams> {
+/** A tool, and a complete pack for the default export of its file. */
+export interface DefinedTool<P extends ToolParams> extends ToolDefinition<P> {
   readonly getRouteConfig: () => RouteConfig
   readonly listTools: () => ReadonlyArray<ListedTool>
   /** Calls the tool without validating the arguments. */
   readonly callTool: (name: string, params: ParamsOf<P>, context: ToolContext) => unknown
 }
 
-/** Makes a pack with one tool: `export default defineTool({ name: "shout", description, params, run })`. */
+/** Makes a tool: `defineTool({ name: "shout", description, params, run })`. As a default export it is a pack. */
 export const defineTool = <const P extends ToolParams>(definition: ToolDefinition<P>): DefinedTool<P> => {
-  const { annotations, description, name, params, title, useForm } = definition
+  const { annotations, description, name, output, params, title, useForm } = definition
   return {
+    ...definition,
     getRouteConfig: () => ({
       endpoint: definition.endpoint ?? `/tools/${name}`,
       params,
@@ -34,7 +37,13 @@ export const defineTool = <const P extends ToolParams>(definition: ToolDefinitio
       ...(useForm !== undefined && { useForm })
     }),
     listTools: () => [
-      { name, description, ...(title !== undefined && { title }), ...(annotations && { annotations }) }
+      {
+        name,
+        description,
+        ...(title !== undefined && { title }),
+        ...(annotations && { annotations }),
+        ...(output && { outputSchema: output })
+      }
     ],
     callTool: (_, params, context) => definition.run(params, context)
   }

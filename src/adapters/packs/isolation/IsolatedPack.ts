@@ -1,8 +1,8 @@
 import { type ChildProcess, fork, spawn, type StdioOptions } from "node:child_process"
 import type { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
-import { Deferred, Effect, Match, Option, type Scope } from "effect"
-import type { McpProgress } from "../../../application/ports/McpSession.ts"
+import { Deferred, Effect, FiberSet, Match, Option, type Scope } from "effect"
+import type { McpCallOptions, McpProgress } from "../../../application/ports/McpSession.ts"
 import {
   type LoadedPack,
   type PackCall,
@@ -10,15 +10,17 @@ import {
   type PackSource
 } from "../../../application/ports/packs/PackLoader.ts"
 import { asObject, type JsonObject } from "../../../domain/json.ts"
+import type { InputRequest } from "../../../domain/model/InputRequest.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import type { PackManifest } from "../../../domain/packs/PackManifest.ts"
 import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
-import { makePackLog, type PackLogLine } from "../PackRuntime.ts"
+import { makeToolLog, type ToolLogLine } from "../../tools/toolLogger.ts"
 import { decodeDeclaration } from "../loading/PackDeclaration.ts"
-import { withProgress } from "../execution/withProgress.ts"
+import { withProgress } from "../../tools/withProgress.ts"
 import { toParams, writeEmbeddedFiles } from "../execution/toolFiles.ts"
 import type { ChildMessage, ParentMessage } from "./child.ts"
 
-type Log = (line: PackLogLine) => void
+type Log = (line: ToolLogLine) => void
 
 type ChildReport = Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>
 
@@ -61,7 +63,7 @@ const exitReason = (code: number | null, signal: string | null, memory: number):
 }
 
 /** Logs the output of the process: the host's stdout can carry MCP. */
-const forwardOutput = (output: Readable | null, level: PackLogLine["level"], log: Log) =>
+const forwardOutput = (output: Readable | null, level: ToolLogLine["level"], log: Log) =>
   output?.setEncoding("utf8").on("data", (text: string) => {
     for (const line of text.split("\n")) {
       if (line.trim() !== "") log({ level, message: line.slice(0, maxLineLength), fields: {} })
@@ -159,6 +161,7 @@ const makePreparation = ({ language }: PackSource, { routes, tools }: PackManife
 interface PendingCall {
   readonly result: Deferred.Deferred<JsonObject, PackError>
   readonly onProgress: (progress: McpProgress) => void
+  readonly onQuestion: (question: number, request: InputRequest) => void
 }
 
 /**
@@ -169,7 +172,7 @@ export const loadIsolated = Effect.fnUntraced(function* (
   source: PackSource
 ): Effect.fn.Return<LoadedPack, PackError, Scope.Scope> {
   const scope = yield* Effect.scope
-  const log = yield* makePackLog(source.name)
+  const log = yield* makeToolLog({ pack: source.name })
   const ready = yield* Deferred.make<PackManifest, PackError>()
   const pendingCalls = new Map<number, PendingCall>()
   let lastId = 0
@@ -186,6 +189,7 @@ export const loadIsolated = Effect.fnUntraced(function* (
       unusable: ({ message }) => setReady(Effect.fail(new PackError({ reason: "unusable", message }))),
       log: ({ line }) => log(line),
       progress: ({ id, progress }) => pendingCalls.get(id)?.onProgress(progress),
+      ask: ({ id, question, request }) => pendingCalls.get(id)?.onQuestion(question, request),
       result: ({ id, result }) => complete(id, Effect.succeed(result)),
       error: ({ failure, id }) => complete(id, Effect.fail(new PackError(failure)))
     })
@@ -198,12 +202,22 @@ export const loadIsolated = Effect.fnUntraced(function* (
       Effect.flatMap(child.exited, (message) => new PackError({ reason, message }))
     )
 
-  const runCall = Effect.fnUntraced(function* (request: PackCall, onProgress: Parameters<LoadedPack["call"]>[1]) {
+  const runCall = Effect.fnUntraced(function* (
+    call: PackCall,
+    { onProgress = () => Effect.void, requester, responder }: McpCallOptions
+  ) {
     const id = ++lastId
     const result = yield* Deferred.make<JsonObject, PackError>()
+    const run = yield* FiberSet.makeRuntime<never>()
+    const onQuestion = (question: number, request: InputRequest) =>
+      run(
+        Effect.map(responder?.answer(request) ?? Effect.succeed({ action: "decline" } as const), (answer) =>
+          child.send({ type: "answer", question, answer })
+        )
+      )
     return yield* withProgress(onProgress, (report) => {
-      pendingCalls.set(id, { result, onProgress: report })
-      child.send({ type: "call", id, call: request })
+      pendingCalls.set(id, { result, onProgress: report, onQuestion })
+      child.send({ type: "call", id, call, ...definedOnly({ modes: responder?.modes, requester }) })
       return awaitReply(result, "crashed").pipe(
         // The acknowledgement arrives in the background.
         Effect.onInterrupt(() => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)),
@@ -216,8 +230,8 @@ export const loadIsolated = Effect.fnUntraced(function* (
   const prepare = makePreparation(source, manifest)
   return {
     manifest,
-    call: (request, onProgress) =>
-      Effect.scoped(Effect.flatMap(prepare(request), (prepared) => runCall(prepared, onProgress))),
+    call: (request, options = {}) =>
+      Effect.scoped(Effect.flatMap(prepare(request), (prepared) => runCall(prepared, options))),
     exited: child.exited
   }
 })

@@ -3,21 +3,31 @@
  * request; the parent ends the process.
  */
 import { Cause, Deferred, Effect, FiberMap } from "effect"
-import type { McpProgress } from "../../../application/ports/McpSession.ts"
+import type { InputResponder, McpProgress } from "../../../application/ports/McpSession.ts"
 import { type PackCall, PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { PackManifest } from "../../../domain/packs/PackManifest.ts"
 import { makeCompiler } from "../../ajv/schemaCompiler.ts"
 import { killWhenOrphaned } from "../../process/orphanWatchdog.ts"
 import * as Modules from "../loading/ModuleLoader.ts"
-import { type PackLogLine, startPack } from "../PackRuntime.ts"
+import { startPack } from "../PackRuntime.ts"
+import type { ToolLogLine } from "../../tools/toolLogger.ts"
 import { enterDirectly, thrownMessage } from "../../tools/runPackCode.ts"
 
 /** Messages of the parent; `id` identifies a call. */
 export type ParentMessage =
   | { readonly type: "start"; readonly source: PackSource }
-  | { readonly type: "call"; readonly id: number; readonly call: PackCall }
+  | {
+      readonly type: "call"
+      readonly id: number
+      readonly call: PackCall
+      readonly requester?: string
+      /** The kinds of questions that the responder of the call can answer. */
+      readonly modes?: InputResponder["modes"]
+    }
+  | { readonly type: "answer"; readonly question: number; readonly answer: InputAnswer }
   | { readonly type: "abort"; readonly id: number }
   | { readonly type: "dispose" }
 
@@ -27,9 +37,11 @@ export type ChildMessage =
   | { readonly type: "declared"; readonly routes: unknown; readonly tools: unknown }
   | { readonly type: "unusable"; readonly message: string }
   | { readonly type: "progress"; readonly id: number; readonly progress: McpProgress }
+  /** A question of a call; `question` identifies it among those of all calls. */
+  | { readonly type: "ask"; readonly id: number; readonly question: number; readonly request: InputRequest }
   | { readonly type: "result"; readonly id: number; readonly result: JsonObject }
   | { readonly type: "error"; readonly id: number; readonly failure: ConstructorParameters<typeof PackError>[0] }
-  | { readonly type: "log"; readonly line: PackLogLine }
+  | { readonly type: "log"; readonly line: ToolLogLine }
   /** Acknowledges `abort` and `dispose`, in order: the event loop is not blocked. */
   | { readonly type: "ack" }
   | { readonly type: "disposed" }
@@ -52,8 +64,23 @@ const serve = Effect.fnUntraced(function* (source: PackSource, shutdown: Deferre
   })
   const run = yield* FiberMap.makeRuntime<never, number>()
 
-  const runCall = (id: number, request: PackCall) =>
-    call(request, (progress) => Effect.sync(() => send({ type: "progress", id, progress }))).pipe(
+  const openQuestions = new Map<number, (answer: InputAnswer) => void>()
+  let lastQuestion = 0
+
+  const ask = (id: number, request: InputRequest): Effect.Effect<InputAnswer> =>
+    Effect.callback((resume) => {
+      const question = ++lastQuestion
+      openQuestions.set(question, (answer) => resume(Effect.succeed(answer)))
+      send({ type: "ask", id, question, request })
+      return Effect.sync(() => openQuestions.delete(question))
+    })
+
+  const runCall = ({ call: request, id, modes, requester }: Extract<ParentMessage, { readonly type: "call" }>) =>
+    call(request, {
+      onProgress: (progress) => Effect.sync(() => send({ type: "progress", id, progress })),
+      ...(modes && { responder: { modes, answer: (question) => ask(id, question) } }),
+      ...definedOnly({ requester })
+    }).pipe(
       Effect.match({
         onSuccess: (result) => send({ type: "result", id, result }),
         onFailure: ({ message, problems, reason }) =>
@@ -62,7 +89,8 @@ const serve = Effect.fnUntraced(function* (source: PackSource, shutdown: Deferre
     )
 
   process.on("message", (order: ParentMessage) => {
-    if (order.type === "call") run(order.id, runCall(order.id, order.call))
+    if (order.type === "call") run(order.id, runCall(order))
+    if (order.type === "answer") openQuestions.get(order.question)?.(order.answer)
     if (order.type !== "abort") return
     send({ type: "ack" })
     run(order.id, Effect.void) // replaces the fiber of the call, which interrupts it

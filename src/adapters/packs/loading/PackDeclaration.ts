@@ -82,9 +82,9 @@ const parseListings = (given: unknown) => {
   return Result.succeed([listings, warnings] as const)
 }
 
-/** Converts a listing to JSON, without its schema. */
+/** Converts a listing to JSON, without its schemas. */
 const toPlainListing = (name: string, listing: JsonObject): Result.Result<JsonObject, string> => {
-  const { inputSchema: _ours, input_schema: _seeds, ...rest } = listing
+  const { inputSchema: _ours, input_schema: _seeds, outputSchema: _output, ...rest } = listing
   return Result.try({
     try: () => asObject(parseJsonOrThrow(JSON.stringify(rest))),
     catch: () => `tool '${name}' of listTools() cannot be written as JSON`
@@ -139,7 +139,11 @@ const parseDeclaration = (
       const parameters = tools.get(tool) ?? (yield* makeParamsValidator({ type: "object" }, compile))
       tools.set(tool, parameters)
       const inputSchema = listedSchemas.get(tool) ?? parameters.schema
-      offered.push({ ...(yield* toPlainListing(tool, listing)), inputSchema })
+      const { outputSchema } = listing
+      const what = `outputSchema of the tool '${tool}'`
+      const output = outputSchema === undefined ? undefined : yield* makeValidator(what, `tool '${tool}'`, outputSchema)
+      const plain = yield* toPlainListing(tool, listing)
+      offered.push({ ...plain, inputSchema, ...definedOnly({ outputSchema: output?.schema }) })
     }
     if (tools.size === 0) {
       const reason = warnings.length === 0 ? "getRouteConfig() and listTools() return nothing" : warnings.join("; ")

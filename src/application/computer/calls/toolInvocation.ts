@@ -1,4 +1,5 @@
 import { Effect, Option, Result, Duration, Stream } from "effect"
+import { callerName } from "../../../domain/approvals/Caller.ts"
 import { maxProgressMessageLength, truncateServerNames, truncateFailures } from "../../../domain/model/CallStatus.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
@@ -158,12 +159,13 @@ export const makeToolInvocation = Effect.fnUntraced(function* (
   }
 
   const invokeAt = Effect.fnUntraced(function* ({ call, entry, responder }: Invocation, session: McpSession) {
-    const { params, reqId, toolName: tool } = call
+    const { caller, params, reqId, toolName: tool } = call
     const report = Effect.fnUntraced(function* (step: McpProgress) {
       yield* onProgress({ ...step, reqId, tool })
       yield* reportProgress(call, step)
     })
-    return yield* Effect.match(session.callTool(entry.originalName, params, { responder, onProgress: report }), {
+    const options = { responder, onProgress: report, ...(caller._tag !== "Owner" && { requester: callerName(caller) }) }
+    return yield* Effect.match(session.callTool(entry.originalName, params, options), {
       onFailure: (error) => failureResult(entry.serverId, error),
       onSuccess: (result) =>
         Result.getOrElse(fromMcpResult(result), (message) => toolFailed(`The tool's result is malformed: ${message}`))

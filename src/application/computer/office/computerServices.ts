@@ -26,7 +26,7 @@ export interface ComputerServicesOptions {
   readonly variables?: Variables
   /** Where Agents of the protocol 0.4 may put files, by the `LandingFolder` of the context; without it they may not. */
   readonly uploads?: UploadOptions
-  /** Folders with skills. Skills need the port `SkillFiles` of the context, also those of MCP servers. */
+  /** Folders with skills. Skills need a `SkillSource` of the context, such as `FileSkills`, also those of MCP servers. */
   readonly skills?: SkillFolders
   /** What the operators of the Server may see and do here. */
   readonly operators?: ComputerOperatorAccess

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../domain/json.ts"
 import type { PackLanguage } from "../../../domain/packs/packNames.ts"
 import type { PackExecution } from "../../../domain/packs/packExecution.ts"
 import type { PackManifest, ParamsProblem } from "../../../domain/packs/PackManifest.ts"
-import type { McpProgress } from "../McpSession.ts"
+import type { McpCallOptions } from "../McpSession.ts"
 
 export interface PackSource {
   readonly language: PackLanguage
@@ -68,10 +68,7 @@ export class PackError extends Data.TaggedError("PackError")<{
 export interface LoadedPack {
   readonly manifest: PackManifest
   /** Calls a tool and gives its MCP result. Interruption aborts the `signal` of the tool. */
-  readonly call: (
-    call: PackCall,
-    onProgress: (progress: McpProgress) => Effect.Effect<void>
-  ) => Effect.Effect<JsonObject, PackError>
+  readonly call: (call: PackCall, options?: McpCallOptions) => Effect.Effect<JsonObject, PackError>
   /** Resolves with the reason when the pack ends unexpectedly. */
   readonly exited: Effect.Effect<string>
 }

@@ -83,3 +83,22 @@ export const problemsFromViolations = (issues: ReadonlyArray<SchemaViolation>, p
     const code = errorCodeOf(issue)
     return paramsProblem(code === "extra_forbidden" ? "unknown parameter" : formatViolation(issue), path, code)
   })
+
+const maxListedProblems = 10
+
+/** Describes a failed call of a tool for a model, with the problems of its arguments. */
+export const formatFailedCall = ({
+  message,
+  problems = []
+}: {
+  readonly message: string
+  readonly problems?: ReadonlyArray<ParamsProblem>
+}): string => {
+  if (problems.length === 0) return message
+  const lines = problems.slice(0, maxListedProblems).map(({ loc, msg }) => {
+    const where = loc.filter((part) => part !== "body").join(".")
+    return `\n- ${where === "" ? msg : `${where}: ${msg}`}`
+  })
+  const others = problems.length - lines.length
+  return `The tool was not called: invalid arguments.${lines.join("")}${others === 0 ? "" : `\n- and ${others} more`}`
+}

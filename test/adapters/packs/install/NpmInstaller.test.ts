@@ -8,7 +8,7 @@ import * as NodeLoader from "../../../../src/adapters/packs/NodePackLoader.ts"
 import * as NpmInstaller from "../../../../src/adapters/packs/install/NpmInstaller.ts"
 import { PackInstaller } from "../../../../src/application/ports/packs/PackInstaller.ts"
 import { temporaryFolder } from "../../../temporaryFolder.ts"
-import { callOf, load, ignoreProgress, sourceOf, write } from "../packs.ts"
+import { callOf, load, sourceOf, write } from "../packs.ts"
 import { liveWith } from "../../../testWith.ts"
 
 const silent = () => Effect.void
@@ -73,9 +73,7 @@ describe("npm installer", () => {
         const lines = yield* install(pack, [spec])
         assert.match(lines.join("\n"), /added 1 package/)
         const { call } = yield* load(sourceOf(pack, "a_tool.ts")).pipe(Effect.provide(loader))
-        assert.deepStrictEqual((yield* call(callOf("a", {}), ignoreProgress))["content"], [
-          { type: "text", text: "tiny" }
-        ])
+        assert.deepStrictEqual((yield* call(callOf("a", {})))["content"], [{ type: "text", text: "tiny" }])
         assert.isTrue(existsSync(join(pack, "package-lock.json")))
         assert.isFalse(existsSync(join(pack, "node_modules", "tiny", "ran")))
 

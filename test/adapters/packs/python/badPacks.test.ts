@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as NodeLoader from "../../../../src/adapters/packs/NodePackLoader.ts"
-import { callOf, ignoreProgress } from "../packs.ts"
+import { callOf } from "../packs.ts"
 import { describePython, loadPython, pythonPack } from "./python.ts"
 
 /** Packs that cannot be loaded, and the reason in one line. */
@@ -125,7 +125,7 @@ describePython("Python pack", () => {
         it.effect(`fails a call when it ${what} (${def})`, () =>
           Effect.gen(function* () {
             const { call } = yield* loadPython(pythonPack({ call: code, def }))
-            const { message, reason } = yield* Effect.flip(call(callOf("pack", { text: "a" }), ignoreProgress))
+            const { message, reason } = yield* Effect.flip(call(callOf("pack", { text: "a" })))
             assert.strictEqual(reason, expected)
             assert.match(message, line)
           })
@@ -141,7 +141,7 @@ describePython("Python pack", () => {
           })
         )
         for (let count = 0; count < 3; count++) {
-          assert.deepStrictEqual(yield* call(callOf("pack", { text: "a" }), ignoreProgress), {
+          assert.deepStrictEqual(yield* call(callOf("pack", { text: "a" })), {
             content: [{ type: "text", text: "True" }]
           })
         }
@@ -158,8 +158,8 @@ describePython("Python pack", () => {
         const text = (value: string) => ({ content: [{ type: "text", text: value }] })
         const execution = { task_id: "t1", user_id: "u", account_id: "a", platform: "p", action: "x", session_id: "s" }
         const given = callOf("pack", { text: "a" })
-        assert.deepStrictEqual(yield* call({ ...given, execution }, ignoreProgress), text("('t1', 's', 120)"))
-        assert.deepStrictEqual(yield* call(given, ignoreProgress), text("None"))
+        assert.deepStrictEqual(yield* call({ ...given, execution }), text("('t1', 's', 120)"))
+        assert.deepStrictEqual(yield* call(given), text("None"))
       })
     )
 
@@ -170,7 +170,7 @@ describePython("Python pack", () => {
             call: "for i in range(20000): print('x' * 100, file=sys.stderr)\nreturn [TextContent(type='text', text='done')]"
           })
         )
-        assert.deepInclude(yield* call(callOf("pack", { text: "a" }), ignoreProgress), {
+        assert.deepInclude(yield* call(callOf("pack", { text: "a" })), {
           content: [{ type: "text", text: "done" }]
         })
       })

@@ -3,11 +3,11 @@ import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Logger, Schedule, Scope } from "effect"
 import * as NodeLoader from "../../../../src/adapters/packs/NodePackLoader.ts"
-import type { McpProgress } from "../../../../src/application/ports/McpSession.ts"
+import type { McpCallOptions, McpProgress } from "../../../../src/application/ports/McpSession.ts"
 import type { LoadedPack, PackError, PackLoader } from "../../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { temporaryFolder } from "../../../temporaryFolder.ts"
-import { callOf, ignoreProgress, loadText } from "../packs.ts"
+import { callOf, loadText } from "../packs.ts"
 import { describePython, loadPython, pythonPack } from "./python.ts"
 
 /** What the code of `callTool` does, in both languages; `args.path` is a file that it may write. */
@@ -71,8 +71,8 @@ const languages: Record<
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] })
 
-const call = (pack: LoadedPack, args: JsonObject = {}, onProgress = ignoreProgress) =>
-  pack.call(callOf("pack", args), onProgress)
+const call = (pack: LoadedPack, args: JsonObject = {}, options?: McpCallOptions) =>
+  pack.call(callOf("pack", args), options)
 
 /** Waits until a file has this text. */
 const written = (file: string, wanted: string) =>
@@ -132,7 +132,8 @@ describePython("process of a pack", () => {
       it.effect("reports progress in order, before the result", () =>
         Effect.gen(function* () {
           const reports: Array<McpProgress> = []
-          const result = yield* call(yield* start("progress"), {}, (one) => Effect.sync(() => void reports.push(one)))
+          const onProgress = (one: McpProgress) => Effect.sync(() => void reports.push(one))
+          const result = yield* call(yield* start("progress"), {}, { onProgress })
           assert.deepStrictEqual(reports, [{ progress: 1, total: 2, message: "half" }, { progress: 2 }])
           assert.deepStrictEqual(result, text("done"))
         })

@@ -1,5 +1,5 @@
 import { type Cause, Effect, Queue, Stream } from "effect"
-import type { McpProgress } from "../../../application/ports/McpSession.ts"
+import type { McpProgress } from "../../application/ports/McpSession.ts"
 
 /** Reports of one call that can wait; older ones are dropped, since the last one holds the current progress. */
 const maxPendingProgress = 64

@@ -1,17 +1,21 @@
-import { Cause, Effect, Layer, Option } from "effect"
-import type { AuthorizerOptions } from "../../adapters/mcp/oauth/Authorizer.ts"
+import { Cause, Effect, Layer, Option, Result } from "effect"
+import type { AuthorizerOptions } from "../../../adapters/mcp/oauth/Authorizer.ts"
 import {
   ComputerSettings,
   type Confirm,
   type OnInput,
   type ProgressReport,
   type ResolveDpe
-} from "../../application/computer/ComputerSettings.ts"
-import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
-import type { Input } from "../../domain/config/computerConfig.ts"
-import { definedOnly } from "../../domain/objects.ts"
-import { Policy } from "../../application/ports/approvals/Policy.ts"
-import { fromMillis, type InMillis } from "./durations.ts"
+} from "../../../application/computer/ComputerSettings.ts"
+import * as RulePolicy from "../../../application/computer/calls/RulePolicy.ts"
+import type { InputSources } from "../../../application/computer/inputs/Inputs.ts"
+import type { Input } from "../../../domain/config/computerConfig.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { parseRules } from "../../../domain/policy/parseRules.ts"
+import { formatIssues } from "../../../domain/validation.ts"
+import { A2cError } from "../../A2cError.ts"
+import { Policy } from "../../../application/ports/approvals/Policy.ts"
+import { fromMillis, type InMillis } from "../durations.ts"
 
 export type Awaitable<A> = A | Promise<A>
 
@@ -43,8 +47,11 @@ export interface ComputerHooks extends Partial<Pick<ComputerSettings, "approve" 
     /** Runs the program of an input; resolves with its output. */
     readonly run?: HookOf<NonNullable<InputSources["runCommand"]>>
   }
-  /** Decides a call; `undefined` leaves it to `auto_apply`, `approve` and `confirm`. A failure denies the call. */
-  readonly policy?: HookOf<NonNullable<Policy["Service"]>["decide"]>
+  /**
+   * Decides a call: a function, or rules as data, `{rules: [{action, tool, …}]}`. `undefined` leaves it to `auto_apply`,
+   * `approve` and `confirm`. A failure denies the call.
+   */
+  readonly policy?: HookOf<NonNullable<Policy["Service"]>["decide"]> | { readonly rules: ReadonlyArray<object> }
   /**
    * Decides about calls that nothing else allows: `true` allows this call, `false` denies it. The signal aborts when another
    * approver answers first. Without this hook and without `approvers` such calls fail with 4005.
@@ -102,8 +109,13 @@ const toComputerSettings = ({ onProgress, resolveDpe, ...settings }: NonNullable
   })
 })
 
-/** The policy of a Computer; without the hook, `auto_apply` and consent decide. */
+/** The policy of a Computer; without one, `auto_apply` and consent decide. Throws for invalid rules. */
 export const toPolicyLayer = ({ policy }: ComputerHooks): Layer.Layer<Policy> => {
+  if (typeof policy === "object") {
+    const rules = parseRules(policy)
+    if (Result.isSuccess(rules)) return RulePolicy.layer(rules.success)
+    throw new A2cError("config_invalid", `The policy cannot be used: ${formatIssues(rules.failure)}`)
+  }
   const decide = hookEffect("policy", policy)
   return Layer.succeed(Policy, decide && { decide })
 }

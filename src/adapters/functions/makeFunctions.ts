@@ -1,0 +1,205 @@
+import { Data, Effect, PubSub, Result, type Scope } from "effect"
+import type { McpCallOptions, McpChange, McpSession } from "../../application/ports/McpSession.ts"
+import { PackError } from "../../application/ports/packs/PackLoader.ts"
+import { toolNotFoundError, toolsOnlySession, watchHub } from "../../application/shared/toolsOnlySession.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import { definedOnly } from "../../domain/objects.ts"
+import { formatFailedCall } from "../../domain/packs/params/paramsProblems.ts"
+import { enterDirectly, invalidParamsError, toPackError } from "../tools/runPackCode.ts"
+import type { CompileSchema } from "../../application/ports/SchemaValidator.ts"
+import { makeParamsValidator, type ParamsValidator } from "../tools/ParamsValidator.ts"
+import type { Functions, FunctionTool } from "./FunctionDefinitions.ts"
+import { makeDocument, makeWindow, type OfferedResource } from "./functionResources.ts"
+import { runTool } from "../tools/runTool.ts"
+import { makeToolLog, makeToolLogger } from "../tools/toolLogger.ts"
+
+/** A tool, window or document cannot be offered. The message names it and says why. */
+export class InvalidFunction extends Data.TaggedError("InvalidFunction")<{ readonly message: string }> {}
+
+/** The host of the URIs of windows and documents, and the usual name of the session in an office. */
+export const functionsName = "functions"
+
+/** Of tools, and of windows and documents together. */
+const maxOffered = 1000
+
+const toolNamePattern = /^[\w.-]{1,128}$/
+
+interface OfferedTool extends Pick<FunctionTool, "run"> {
+  readonly definition: JsonObject & { readonly name: string }
+  readonly params: ParamsValidator
+  readonly output: ParamsValidator | undefined
+}
+
+const prepareTool = (tool: FunctionTool, compile: CompileSchema): Result.Result<OfferedTool, string> =>
+  Result.gen(function* () {
+    const { annotations, description, name, output, params = {}, title } = tool
+    if (!toolNamePattern.test(name)) {
+      return yield* Result.fail("a name has 1 to 128 letters, digits, '_', '-' and '.'")
+    }
+    if (typeof Reflect.get(tool, "run") !== "function") return yield* Result.fail("run: expected a function")
+    const schemaOf = (what: string, schema: unknown) =>
+      Result.mapError(makeParamsValidator(schema, compile), (reason) => `${what}: ${reason}`)
+    const validator = yield* schemaOf("params", params)
+    const outputs = output === undefined ? undefined : yield* schemaOf("output", output)
+    const definition = {
+      name,
+      inputSchema: validator.schema,
+      ...definedOnly({ annotations, description, outputSchema: outputs?.schema, title })
+    }
+    return { definition, params: validator, output: outputs, run: (args, context) => tool.run(args, context) }
+  })
+
+/** Calls a tool; a failure of the tool is a result with `isError`. */
+const callTool = Effect.fnUntraced(
+  function* ({ output, params, run }: OfferedTool, args: JsonObject, host: Parameters<typeof runTool>[1]) {
+    const decoded = yield* Effect.mapError(params.check(args), invalidParamsError)
+    const result = yield* runTool((context) => run(Object(decoded), context), host, toPackError)
+    const { structuredContent } = result
+    if (output === undefined || structuredContent === undefined) return result
+    yield* Effect.mapError(output.check(Object(structuredContent)), (problems) => {
+      const { message } = invalidParamsError(problems)
+      return new PackError({
+        reason: "failed",
+        message: `The tool's result does not fit its output schema: ${message}`
+      })
+    })
+    return result
+  },
+  Effect.catch((failure) =>
+    Effect.succeed<JsonObject>({ content: [{ type: "text", text: formatFailedCall(failure) }], isError: true })
+  )
+)
+
+/** Announces changes together: those of one task are one change for the office. */
+const makeAnnouncer = (hub: PubSub.PubSub<McpChange>) => {
+  const changes = new Map<string, McpChange>()
+  const announce = () => {
+    for (const change of changes.values()) PubSub.publishUnsafe(hub, change)
+    changes.clear()
+  }
+  return (change: McpChange): void => {
+    if (changes.size === 0) queueMicrotask(announce)
+    changes.set(JSON.stringify(change), change)
+  }
+}
+
+/** Values by key, of which each can be withdrawn as long as no other value has replaced it. */
+const makeRegistry = <A>(what: string, onRemoved: (value: A) => void) => {
+  const values = new Map<string, A>()
+  return {
+    values,
+    checkSpace: (keys: Iterable<string>): void => {
+      const size = new Set([...values.keys(), ...keys]).size
+      if (size > maxOffered) throw new InvalidFunction({ message: `more than ${maxOffered} ${what} are offered` })
+    },
+    set: (key: string, value: A): (() => void) => {
+      const before = values.get(key)
+      values.set(key, value)
+      if (before !== undefined) onRemoved(before)
+      return () => {
+        if (values.get(key) !== value) return
+        values.delete(key)
+        onRemoved(value)
+      }
+    },
+    clear: () => {
+      for (const value of values.values()) onRemoved(value)
+      values.clear()
+    }
+  }
+}
+
+export interface FunctionsOptions extends Functions {
+  /** The name of the session, and the host of its URIs; `functions` by default. */
+  readonly name?: string
+  /** Instructions for models that use the tools. */
+  readonly instructions?: string
+}
+
+/** A session of functions, and what changes it. */
+export interface OfferedFunctions {
+  /** For `computerLayer({ sessions })`, `publishHttp` and `publishStdio`. */
+  readonly session: McpSession
+  /**
+   * Offers functions, and replaces those with the same names. The result withdraws them, unless others have replaced them.
+   * What changes within one task is one change for the office. Throws an {@link InvalidFunction}.
+   */
+  readonly offer: (functions: Functions) => () => void
+  /** Announces that the window or document with this name has another content. */
+  readonly changed: (name: string) => void
+}
+
+/** Makes a session of functions until the scope closes. `compile` validates JSON Schemas. */
+export const makeFunctionsWith = Effect.fnUntraced(function* (
+  compile: CompileSchema,
+  { instructions, name: host = functionsName, ...initial }: FunctionsOptions
+): Effect.fn.Return<OfferedFunctions, InvalidFunction, Scope.Scope> {
+  // A watcher that is slower than this has more changes than functions, and loses repeated ones only.
+  const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(2 * maxOffered), PubSub.shutdown)
+  const announce = makeAnnouncer(hub)
+  const logger = makeToolLogger(yield* makeToolLog({ session: host }))
+  const tools = makeRegistry<OfferedTool>("tools", () => announce({ _tag: "ToolsChanged" }))
+  const resources = makeRegistry<OfferedResource & { readonly unfollow: () => void }>(
+    "windows and documents",
+    ({ unfollow }) => {
+      unfollow()
+      announce({ _tag: "ResourcesChanged" })
+    }
+  )
+  yield* Effect.addFinalizer(() => Effect.sync(resources.clear))
+
+  const prepare = <A>(what: string, name: string, prepared: Result.Result<A, string>): A => {
+    if (Result.isSuccess(prepared)) return prepared.success
+    throw new InvalidFunction({ message: `${what} '${name}' cannot be offered: ${prepared.failure}` })
+  }
+
+  const offer: OfferedFunctions["offer"] = (functions) => {
+    const preparedTools = (functions.tools ?? []).map((tool) => prepare("tool", tool.name, prepareTool(tool, compile)))
+    const preparedResources = [
+      ...(functions.windows ?? []).map((window) => prepare("window", window.name, makeWindow(host, window))),
+      ...(functions.documents ?? []).map((document) => makeDocument(host, document))
+    ]
+    tools.checkSpace(preparedTools.map(({ definition }) => definition.name))
+    resources.checkSpace(preparedResources.map(({ definition }) => definition.uri))
+    const withdrawals = preparedTools.map((tool) => tools.set(tool.definition.name, tool))
+    for (const resource of preparedResources) {
+      const { uri } = resource.definition
+      const unfollow = resource.follow(() => announce({ _tag: "ResourceUpdated", uri }))
+      withdrawals.push(resources.set(uri, { ...resource, unfollow }))
+    }
+    if (preparedTools.length > 0) announce({ _tag: "ToolsChanged" })
+    if (preparedResources.length > 0) announce({ _tag: "ResourcesChanged" })
+    return () => {
+      for (const withdraw of withdrawals) withdraw()
+    }
+  }
+  yield* Effect.try({ try: () => offer(initial), catch: (error) => error as InvalidFunction })
+
+  const call = (name: string, args: JsonObject, options: McpCallOptions) => {
+    const tool = tools.values.get(name)
+    return tool === undefined
+      ? Effect.fail(toolNotFoundError(name))
+      : callTool(tool, args, { ...options, config: {}, enter: enterDirectly, logger })
+  }
+  const { info, readResource } = toolsOnlySession(host, instructions)
+  const listed = ({ definition }: { readonly definition: JsonObject }) => definition
+  return {
+    session: {
+      info: { ...info, capabilities: { tools: true, resources: true, subscribe: true } },
+      listTools: () => Effect.sync(() => ({ items: [...tools.values.values()].map(listed), nextCursor: undefined })),
+      listResources: () =>
+        Effect.sync(() => ({ items: [...resources.values.values()].map(listed), nextCursor: undefined })),
+      readResource: (uri) => Effect.suspend(() => resources.values.get(uri)?.read ?? readResource(uri)),
+      callTool: (name, args, options = {}) => Effect.suspend(() => call(name, args, options)),
+      watch: watchHub(hub),
+      ping: Effect.void,
+      closed: Effect.never
+    },
+    offer,
+    changed: (name) => {
+      for (const resource of resources.values.values()) {
+        if (resource.name === name) announce({ _tag: "ResourceUpdated", uri: resource.definition.uri })
+      }
+    }
+  }
+})

@@ -1,0 +1,52 @@
+import { Effect, Layer } from "effect"
+import { resolveLocation } from "../../adapters/dpe/resolver.ts"
+import { type FunctionsOptions, makeFunctionsWith } from "../../adapters/functions/makeFunctions.ts"
+import * as InterpretedValidator from "../../adapters/interpreter/InterpretedValidator.ts"
+import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
+import { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
+import { ComputerSettings, type Confirm } from "../../application/computer/ComputerSettings.ts"
+import { Inputs } from "../../application/computer/inputs/Inputs.ts"
+import * as InProcess from "../../application/computer/servers/InProcessConnector.ts"
+import type { JoinFailed } from "../../application/member/OfficeMember.ts"
+import { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
+import type { Policy } from "../../application/ports/approvals/Policy.ts"
+import type { AuditLog } from "../../application/ports/AuditLog.ts"
+import { McpConnector, sessionError } from "../../application/ports/McpSession.ts"
+import { layerOverride } from "./layerOverride.ts"
+
+type WebComputerLayerOptions = Omit<ComputerOptions, "config" | "skills" | "uploads" | "variables"> &
+  SocketIoClient.SocketIoClientOptions & {
+    /** The sessions that it offers, by their names in the office; `makeFunctions` makes one. */
+    readonly sessions: InProcess.InProcessSessions
+    /** Decides about calls that nothing else allows; without it and `settings.approvers` such calls fail with 4005. */
+    readonly confirm?: Confirm | undefined
+    /** Keeps lasting approvals and the approved definitions of tools; without it they end with the Computer. */
+    readonly approvals?: Layer.Layer<ApprovalStore> | undefined
+    readonly settings?: Partial<Omit<ComputerSettings, "confirm">>
+  }
+
+/** `makeFunctions` without Node. */
+export const makeWebFunctions = (functions: FunctionsOptions = {}) =>
+  Effect.flatMap(InterpretedValidator.loadInterpreter, (compile) => makeFunctionsWith(compile, functions))
+
+/** Connects no MCP servers: they need processes. */
+const noMcpServers = Layer.succeed(McpConnector, {
+  connect: () => Effect.fail(sessionError("unsupported", "this Computer runs no MCP servers"))
+})
+
+/** A Computer without Node in an office of a Server on Socket.IO. It offers sessions of this program, and no MCP servers. */
+export const webComputerLayer = ({
+  approvals,
+  confirm,
+  sessions,
+  settings,
+  ...options
+}: WebComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Policy | AuditLog> =>
+  Computer.layer({ ...options, config: InProcess.addInProcessServers({ inputs: [], servers: {} }, sessions) }).pipe(
+    Layer.provide(SocketIoClient.layer(options)),
+    Layer.provide(Layer.provide(InProcess.layer(sessions), noMcpServers)),
+    Layer.provide(Inputs.layer()),
+    Layer.provide(InterpretedValidator.layer),
+    Layer.provide(approvals ?? ApprovalStore.layerNone),
+    Layer.provide(layerOverride(ComputerSettings, { resolveDpe: resolveLocation, ...settings, confirm }))
+  )
