@@ -97,6 +97,9 @@ export const earlyCloseError = (): RawConnectError => new Error("the connection 
 /** Statuses of proxies that invite a retry: request timeout, too early, too many requests. */
 const retryableStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 
+/** Browsers hide why a request failed. */
+const hiddenReason = "connection refused or lost, or the Server does not allow the origin of this page (--allow-origin)"
+
 const intermediary = "something in between, such as a proxy or a firewall, not of an A2C-SMCP server"
 
 /** The message of Engine.IO for a response that it cannot decode. */
@@ -140,7 +143,7 @@ const probeRejection = ({ agent, headers, origin, path, query: own, token, url, 
   return Effect.tryPromise((signal) => agent.request(page, { ...authorization, ...headers }, signal)).pipe(
     Effect.timeout("5 seconds"),
     Effect.match({
-      onFailure: () => makeUnreachable(url, "connection timed out"),
+      onFailure: () => makeUnreachable(url, agent.explain === undefined ? hiddenReason : "connection timed out"),
       onSuccess: ({ status, text }) =>
         status === 200 ? makeUnreachable(url, "WebSocket refused") : errorFromResponse(url, status, text)
     })
@@ -185,7 +188,7 @@ const findConnectError = (attempt: ConnectAttempt, raw: RawConnectError): Connec
     case "Invalid namespace":
       return new AdmissionRejected({ code: 404, message: `${url} is not an A2C-SMCP server` })
     default:
-      return makeUnreachable(url, message === "xhr poll error" ? "connection refused or lost" : message)
+      return makeUnreachable(url, message === "xhr poll error" ? hiddenReason : message)
   }
 }
 
