@@ -70,11 +70,16 @@ const callTool = Effect.fnUntraced(
   )
 )
 
-/** Announces changes together: those of one task are one change for the office. */
-const makeAnnouncer = (hub: PubSub.PubSub<McpChange>) => {
+/** The name of a resource with its kind: the rest of the URI of a window may change. */
+const keyOf = (uri: string): string => uri.replace(/\?.*/s, "")
+
+/** Announces changes together: those of one task are one change for the office, without what is withdrawn by its end. */
+const makeAnnouncer = (hub: PubSub.PubSub<McpChange>, isOffered: (uri: string) => boolean) => {
   const changes = new Map<string, McpChange>()
   const announce = () => {
-    for (const change of changes.values()) PubSub.publishUnsafe(hub, change)
+    for (const change of changes.values()) {
+      if (change._tag !== "ResourceUpdated" || isOffered(change.uri)) PubSub.publishUnsafe(hub, change)
+    }
     changes.clear()
   }
   return (change: McpChange): void => {
@@ -136,16 +141,22 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
 ): Effect.fn.Return<OfferedFunctions, InvalidFunction, Scope.Scope> {
   // A watcher that is slower than this has more changes than functions, and loses repeated ones only.
   const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(2 * maxOffered), PubSub.shutdown)
-  const announce = makeAnnouncer(hub)
+  const announce = makeAnnouncer(hub, (uri) => findResource(uri) !== undefined)
   const logger = makeToolLogger(yield* makeToolLog({ session: host }))
   const tools = makeRegistry<OfferedTool>("tools", () => announce({ _tag: "ToolsChanged" }))
   const resources = makeRegistry<OfferedResource & { readonly unfollow: () => void }>(
     "windows and documents",
-    ({ unfollow }) => {
+    ({ definition: { uri }, unfollow }) => {
       unfollow()
       announce({ _tag: "ResourcesChanged" })
+      // Another one may replace it under the same URI.
+      announce({ _tag: "ResourceUpdated", uri })
     }
   )
+  const findResource = (uri: string) => {
+    const resource = resources.values.get(keyOf(uri))
+    return resource?.definition.uri === uri ? resource : undefined
+  }
   yield* Effect.addFinalizer(() => Effect.sync(resources.clear))
 
   const prepare = <A>(what: string, name: string, prepared: Result.Result<A, string>): A => {
@@ -160,12 +171,12 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
       ...(functions.documents ?? []).map((document) => makeDocument(host, document))
     ]
     tools.checkSpace(preparedTools.map(({ definition }) => definition.name))
-    resources.checkSpace(preparedResources.map(({ definition }) => definition.uri))
+    resources.checkSpace(preparedResources.map(({ definition }) => keyOf(definition.uri)))
     const withdrawals = preparedTools.map((tool) => tools.set(tool.definition.name, tool))
     for (const resource of preparedResources) {
       const { uri } = resource.definition
       const unfollow = resource.follow(() => announce({ _tag: "ResourceUpdated", uri }))
-      withdrawals.push(resources.set(uri, { ...resource, unfollow }))
+      withdrawals.push(resources.set(keyOf(uri), { ...resource, unfollow }))
     }
     if (preparedTools.length > 0) announce({ _tag: "ToolsChanged" })
     if (preparedResources.length > 0) announce({ _tag: "ResourcesChanged" })
@@ -189,7 +200,7 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
       listTools: () => Effect.sync(() => ({ items: [...tools.values.values()].map(listed), nextCursor: undefined })),
       listResources: () =>
         Effect.sync(() => ({ items: [...resources.values.values()].map(listed), nextCursor: undefined })),
-      readResource: (uri) => Effect.suspend(() => resources.values.get(uri)?.read ?? readResource(uri)),
+      readResource: (uri) => Effect.suspend(() => findResource(uri)?.read ?? readResource(uri)),
       callTool: (name, args, options = {}) => Effect.suspend(() => call(name, args, options)),
       watch: watchHub(hub),
       ping: Effect.void,

@@ -402,6 +402,31 @@ describe("windows and documents of functions", () => {
     })
   )
 
+  it.effect("announces a window that another one of the same URI replaces, also after a withdrawal", () =>
+    Effect.gen(function* () {
+      const functions = yield* makeFunctions({ windows: [{ name: "w", text: () => "1" }] })
+      const replaced = ["ResourcesChanged", "ResourceUpdated"] as const
+      let withdraw = () => undefined as void
+      const replace = (text: string) => () => {
+        withdraw()
+        withdraw = functions.offer({ windows: [{ name: "w", text: () => text }] })
+      }
+      assert.deepStrictEqual(yield* changesDuring(functions, replace("2")), [...replaced])
+      assert.deepStrictEqual(yield* changesDuring(functions, replace("3")), [...replaced])
+      assert.deepStrictEqual(yield* changesDuring(functions, withdraw), ["ResourcesChanged"])
+    })
+  )
+
+  it.effect("replaces a window of the same name that has other parameters", () =>
+    Effect.gen(function* () {
+      const { offer, session } = yield* makeFunctions({ windows: [{ name: "w", priority: 1, text: () => "1" }] })
+      offer({ windows: [{ name: "w", priority: 2, text: () => "2" }] })
+      const uri = "window://functions/w?priority=2"
+      assert.deepStrictEqual((yield* session.listResources()).items, [{ uri, name: "w", mimeType: "text/plain" }])
+      yield* Effect.flip(session.readResource("window://functions/w?priority=1"))
+    })
+  )
+
   it.effect("follows a signal as long as its window is offered", () =>
     Effect.gen(function* () {
       const signal = makeSignal("one")
