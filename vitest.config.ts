@@ -49,8 +49,8 @@ const redis = [
   "test/adapters/registry/*.test.ts"
 ]
 
-/** The office page in Chromium, with scripted Servers: `npm run page`. */
-const page = ["test/page/*.test.ts", "test/browser/*.test.ts"]
+/** The office page in Chromium, with scripted Servers, and the package in other pages: `npm run page`. */
+const page = ["test/page/*.test.ts", "test/browser/**/*.test.ts"]
 
 /** The documentation as a site: `npm run site:check`. */
 const site = ["test/site/site.test.ts"]

@@ -237,6 +237,9 @@ export interface Conditions extends Partial<ServerSettings> {
   /** The protocol lines that the Server serves; all by default. */
   readonly lines?: ReadonlyArray<LineName>
   readonly allowedOrigins?: ReadonlyArray<string>
+  /** Keepalive of the relay, in milliseconds. */
+  readonly pingInterval?: number
+  readonly pingTimeout?: number
   readonly limits?: Partial<Limits>
   readonly tally?: ServerMetrics["Service"]
   /** The read behaviour of members by session id; in memory only. */
@@ -257,6 +260,8 @@ export const buildWorld = Effect.fnUntraced(function* (
     maxMessageBytes,
     reading,
     lines,
+    pingInterval,
+    pingTimeout,
     tally = noMetrics,
     validateBytes = transport === "polling" ? 0 : undefined,
     ...settings
@@ -265,6 +270,8 @@ export const buildWorld = Effect.fnUntraced(function* (
   const options = {
     ...(maxMessageBytes !== undefined && { maxMessageBytes }),
     ...(allowedOrigins !== undefined && { allowedOrigins }),
+    ...(pingInterval !== undefined && { pingInterval }),
+    ...(pingTimeout !== undefined && { pingTimeout }),
     ...(validateBytes !== undefined && { validateBytes })
   }
   const logs: Array<LogLine> = []
