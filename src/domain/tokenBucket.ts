@@ -44,11 +44,7 @@ export const takeToken = (bucket: TokenBucket, { burst, perSecond }: RateLimit, 
  * Records a rejection by {@link takeToken}. Gives `first` when the last one is older than the refill time, and
  * `flood` when messages came at more than twice the rate for the refill time.
  */
-export const recordRejection = (
-  bucket: TokenBucket,
-  { burst, perSecond }: RateLimit,
-  now: number
-): "first" | "again" | "flood" => {
+export const recordRejection = (bucket: TokenBucket, { burst, perSecond }: RateLimit, now: number) => {
   const refillMillis = (burst * 1000) / perSecond
   const isContinuing = bucket.rejections > 0 && Math.abs(now - bucket.rejectedSince) < refillMillis
   if (!isContinuing) {

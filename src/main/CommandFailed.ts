@@ -1,6 +1,5 @@
 import { Data, Effect, type Result, Runtime, Stream } from "effect"
 import type { OfficeStatus } from "../application/computer/office/OfficeConnection.ts"
-import type { JoinFailed, MemberReplaced } from "../application/member/OfficeMember.ts"
 import { asString } from "../domain/json.ts"
 import { definedOnly } from "../domain/objects.ts"
 import { ownCodes } from "./A2cError.ts"
@@ -22,10 +21,7 @@ export const failCommand = (message: string): Effect.Effect<never, CommandFailed
   Effect.fail(new CommandFailed({ message }))
 
 /** The value of a result; its failure becomes the message of a failed command. */
-export const requireSuccess = <A, E>(
-  result: Result.Result<A, E>,
-  toMessage: (failure: E) => string = String
-): Effect.Effect<A, CommandFailed> =>
+export const requireSuccess = <A, E>(result: Result.Result<A, E>, toMessage: (failure: E) => string = String) =>
   Effect.mapError(Effect.fromResult(result), (failure) => new CommandFailed({ message: toMessage(failure) }))
 
 /** The next step, by the reason of an error. */
@@ -61,9 +57,7 @@ export const toCommandFailed = (error: CommandError): CommandFailed =>
       })
 
 /** Waits until the membership of an office ends for good, then fails with the reason. */
-export const untilMembershipEnds = (
-  status: Stream.Stream<OfficeStatus>
-): Effect.Effect<never, JoinFailed | MemberReplaced> =>
+export const untilMembershipEnds = (status: Stream.Stream<OfficeStatus>) =>
   Stream.runForEach(status, (current) => (current._tag === "Failed" ? Effect.fail(current.error) : Effect.void)).pipe(
     Effect.andThen(Effect.never)
   )

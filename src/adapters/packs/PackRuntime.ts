@@ -72,11 +72,7 @@ const instantiatePack = Effect.fnUntraced(function* (
  * Starts a pack from its module; the scope disposes of it and must outlive its calls. Errors of the pack become
  * failures. Code that blocks the thread cannot be stopped.
  */
-export const startPack = Effect.fnUntraced(function* (
-  module: object,
-  source: PackSource,
-  runtime: PackRuntime
-): Effect.fn.Return<Pick<LoadedPack, "manifest" | "call">, PackError, Scope.Scope> {
+export const startPack = Effect.fnUntraced(function* (module: object, source: PackSource, runtime: PackRuntime) {
   const { compile, enter, log } = runtime
   const logger = makeToolLogger(log)
   const methods = yield* instantiatePack(module, source, runtime)

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Effect, FiberSet, type Scope } from "effect"
+import { Effect, FiberSet } from "effect"
 import type { PageSource } from "../../application/shared/page/PageSource.ts"
-import { errorCodes, forbidden, notFound, type ProtocolError, unauthorized } from "../../domain/model/ProtocolError.ts"
-import { type HttpReply, responseClosed, sendReply } from "../http/messages.ts"
+import { errorCodes, forbidden, notFound, unauthorized } from "../../domain/model/ProtocolError.ts"
+import { responseClosed, sendReply } from "../http/messages.ts"
 import { makeOperatorAccess, type OperatorAccess } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
 import { makePageAssets } from "./pageAssets.ts"
@@ -74,11 +74,7 @@ export const makeOfficePage = Effect.fnUntraced(function* (options: OfficePageOp
   const asset = yield* makePageAssets(assets)
   const isOpen = !access.requiresCredentials
 
-  const respond = Effect.fnUntraced(function* (
-    request: IncomingMessage,
-    response: ServerResponse,
-    name: string
-  ): Effect.fn.Return<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope> {
+  const respond = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse, name: string) {
     const isApi = name.startsWith("api/")
     const route = isApi ? routes.get(name.slice("api/".length)) : { GET: asset(name), HEAD: asset(name) }
     const { method = "" } = request

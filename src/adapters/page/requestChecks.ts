@@ -28,10 +28,7 @@ interface OriginOptions {
  * The reason to reject a request of a foreign page. Without authentication the `Host` must be the Server's, against DNS
  * rebinding; otherwise the session does, which a browser sends to the host of its sign-in only.
  */
-export const checkOrigin = (
-  { headers }: IncomingMessage,
-  { allowedHosts, isApi, isOpen }: OriginOptions
-): string | undefined => {
+export const checkOrigin = ({ headers }: IncomingMessage, { allowedHosts, isApi, isOpen }: OriginOptions) => {
   if (isOpen && !isOwnHost(headers, allowedHosts)) return "foreign Host header"
   if (crossOriginOf(headers, ["http", "https"]) !== undefined) return "foreign Origin header"
   // A page of another origin makes some requests without an `Origin`, such as one for an image.
@@ -117,11 +114,7 @@ const statusOf = (code: number): number => {
   return code >= 400 && code <= 599 ? code : 422
 }
 
-export const pageErrorReply = (
-  code: number,
-  message: string,
-  headers: Readonly<Record<string, string>> = {}
-): HttpReply => {
+export const pageErrorReply = (code: number, message: string, headers: Readonly<Record<string, string>> = {}) => {
   const error: PageError = { code, message }
   return pageJsonReply(statusOf(code), error, headers)
 }

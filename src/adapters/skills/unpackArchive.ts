@@ -137,9 +137,7 @@ export const unpackArchive = Effect.fnUntraced(function* (format: ArchiveFormat,
 })
 
 /** Gives the files to stage, checked against the limits. */
-export const checkFiles = (
-  files: ReadonlyArray<StagedFile>
-): Result.Result<ReadonlyArray<StagedFile>, StagingError> => {
+export const checkFiles = (files: ReadonlyArray<StagedFile>) => {
   const size = files.reduce((sum, { bytes }) => sum + bytes.length, 0)
   if (size > maxStagedBytes) return Result.fail(tooLarge)
   const checked = files.map((file, index) =>

@@ -49,12 +49,6 @@ export interface PageCall extends OfficeAddress {
   readonly traceId?: string
 }
 
-/** The health of a component of a node; `error` when it fails. */
-interface ComponentHealth {
-  readonly ok: boolean
-  readonly error?: string
-}
-
 /** A node of the cluster, or the only Server. */
 export interface PageNode {
   readonly node: string
@@ -63,7 +57,7 @@ export interface PageNode {
   /** `unavailable` when another node does not report any more. */
   readonly state: "starting" | "ready" | "draining" | "unavailable"
   readonly reason?: string
-  readonly components: { readonly [component: string]: ComponentHealth }
+  readonly components: { readonly [component: string]: { readonly ok: boolean; readonly error?: string } }
   readonly startedAt: number
   readonly connections: number
   readonly callsInFlight: number

@@ -18,10 +18,7 @@ export type ShownWindow = ReturnType<typeof parseDesktop>[number]
 export const isFullscreenUri = (uri: string): boolean => /[?&]fullscreen=(?:true|1|yes|on)(?:&|$)/i.test(uri)
 
 /** The keys of windows that are new or have another text than before. */
-export const changedWindows = (
-  before: ReadonlyArray<ShownWindow>,
-  after: ReadonlyArray<ShownWindow>
-): ReadonlySet<string> => {
+export const changedWindows = (before: ReadonlyArray<ShownWindow>, after: ReadonlyArray<ShownWindow>) => {
   const texts = new Map(before.map(({ key, text }) => [key, text]))
   return new Set(after.filter(({ key, text }) => texts.get(key) !== text).map(({ key }) => key))
 }

@@ -11,9 +11,7 @@ export const toolMetaKey = "a2c_tool_meta"
  * Parses the tags that an MCP server declares for a tool, the only setting that it may declare. Fails when they are no
  * list of texts; `undefined` without tags.
  */
-export const parseDeclaredTags = (
-  native: JsonObject | undefined
-): Result.Result<ReadonlyArray<string> | undefined, string> => {
+export const parseDeclaredTags = (native: JsonObject | undefined) => {
   const { tags } = asObject(native?.[toolMetaKey])
   if (tags === undefined || tags === null) return Result.succeed(undefined)
   const texts = asStrings(tags)

@@ -1,14 +1,9 @@
 import { Effect } from "effect"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
-import { type CommandFailed, failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../CommandFailed.ts"
 
 /** Fails when other machines could reach a service that has no authentication. */
-export const requireCredentials = (
-  host: string,
-  hasCredentials: boolean,
-  service: string,
-  remedy: string
-): Effect.Effect<void, CommandFailed> =>
+export const requireCredentials = (host: string, hasCredentials: boolean, service: string, remedy: string) =>
   hasCredentials || isLoopbackHost(host)
     ? Effect.void
     : failCommand(`${host} is reachable from other machines, and ${service} has no authentication: ${remedy}`)

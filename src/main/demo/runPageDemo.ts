@@ -87,13 +87,7 @@ const consentDelay = "3 seconds"
 /** The pause between two calls of the Agent. */
 const pause = "1500 millis"
 
-interface DemoCall {
-  readonly computer: string
-  readonly tool: string
-  readonly params: JsonObject
-}
-
-const calls: ReadonlyArray<DemoCall> = [
+const calls: ReadonlyArray<{ readonly computer: string; readonly tool: string; readonly params: JsonObject }> = [
   { computer: "lab", tool: "add", params: { a: 40, b: 2 } },
   { computer: "lab", tool: "echo", params: { message: "Hello, office!" } },
   { computer: "lab", tool: "trigger-long-running-operation", params: { duration: 4, steps: 8 } },

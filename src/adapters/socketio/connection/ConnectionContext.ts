@@ -14,9 +14,7 @@ type Serve = TransportServer["Service"]["serve"]
 export type ServeArguments = [metrics: ServerMetrics["Service"], ...given: Required<Parameters<Serve>>]
 
 /** The transport of a Server. */
-export const transportServerLayer = (
-  serve: (...given: ServeArguments) => ReturnType<Serve>
-): Layer.Layer<TransportServer, never, ServerMetrics> =>
+export const transportServerLayer = (serve: (...given: ServeArguments) => ReturnType<Serve>) =>
   Layer.effect(
     TransportServer,
     Effect.map(ServerMetrics, (metrics) =>

@@ -15,11 +15,6 @@ export interface KeepaliveOptions {
   readonly pingTimeout?: number
 }
 
-interface EngineSettings extends KeepaliveOptions {
-  readonly maxMessageBytes?: number
-  readonly allowedOrigins?: ReadonlyArray<string>
-}
-
 /** Bytes that a transport reads: up to twice the size limit, so that senders get an error instead of a closed connection. */
 export const maxPayloadBytes = (maxMessageBytes: number): number => 2 * maxMessageBytes + maxEnvelopeBytes
 
@@ -30,7 +25,7 @@ export const makeEngineOptions = (
     maxMessageBytes = defaultMaxMessageBytes,
     pingInterval = defaultPingInterval,
     pingTimeout = defaultPingTimeout
-  }: EngineSettings,
+  }: KeepaliveOptions & { readonly maxMessageBytes?: number; readonly allowedOrigins?: ReadonlyArray<string> },
   webSocket: { readonly allowSynchronousEvents?: boolean } = {}
 ): ServerOptions => {
   const maxPayload = maxPayloadBytes(maxMessageBytes)

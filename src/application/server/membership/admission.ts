@@ -25,10 +25,7 @@ const maxInstanceLength = 128
 const isRole = Schema.is(Role)
 
 /** The role in the handshake, which may state none unless `required` (spec §2.5). */
-const parseHandshakeRole = (
-  auth: unknown,
-  required: boolean
-): Result.Result<Option.Option<Role>, AdmissionRejected> => {
+const parseHandshakeRole = (auth: unknown, required: boolean) => {
   const declared = isJsonObject(auth) ? auth["role"] : auth
   if (isRole(declared) && isJsonObject(auth)) return Result.succeed(Option.some(declared))
   if ((declared === undefined || auth === null) && !required) return Result.succeed(Option.none())

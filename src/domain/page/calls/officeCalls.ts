@@ -7,11 +7,7 @@ import type { ComputerName } from "../../model/ids.ts"
 export const maxLaneRows = 6
 
 /** The calls of the tools of an office, the latest start first; on demand also the requests of members for lists and the like. */
-export const callsOfOffice = (
-  state: PageState,
-  { line, office }: OfficeAddress,
-  hasHousekeeping = false
-): ReadonlyArray<TrackedCall> =>
+export const callsOfOffice = (state: PageState, { line, office }: OfficeAddress, hasHousekeeping = false) =>
   [...state.calls.values()]
     .filter(({ call }) => call.office === office && call.line === line && (hasHousekeeping || isToolCall(call)))
     .toSorted((one, other) => other.call.startedAt - one.call.startedAt)
@@ -32,10 +28,7 @@ const arrangeLane = (computer: ComputerName, entries: ReadonlyArray<TrackedCall>
 }
 
 /** One lane for each Computer, and for each other name in the calls, in the order of names. */
-export const arrangeLanes = (
-  computers: ReadonlyArray<string>,
-  entries: ReadonlyArray<TrackedCall>
-): ReadonlyArray<CallLane> => {
+export const arrangeLanes = (computers: ReadonlyArray<string>, entries: ReadonlyArray<TrackedCall>) => {
   const byComputer = Map.groupBy(entries, ({ call }) => call.computer)
   return [...new Set([...computers, ...byComputer.keys()])]
     .toSorted()

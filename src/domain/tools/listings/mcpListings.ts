@@ -247,11 +247,7 @@ export interface RepairedListing {
 }
 
 /** {@link repairListed} for all items of a list, without reserved keys and rounded integers. */
-export const repairListing = (
-  list: ListName,
-  items: ReadonlyArray<unknown>,
-  isKept?: (key: string) => boolean
-): RepairedListing => {
+export const repairListing = (list: ListName, items: ReadonlyArray<unknown>, isKept?: (key: string) => boolean) => {
   const results = items.map((item) => repairListed(list, item))
   const exact = Array.getSuccesses(results).map(withoutRoundedIntegers)
   return {

@@ -110,10 +110,7 @@ const commandWords = (
   return ["a2c", "agent", ...connection, ...words].map((word) => escapeForTerminal(quoteForShell(word)))
 }
 
-const formatTool = (
-  { computer, tool }: Effect.Success<ReturnType<typeof findTool>>,
-  options: OptionsOf<"tool">
-): string => {
+const formatTool = ({ computer, tool }: Effect.Success<ReturnType<typeof findTool>>, options: OptionsOf<"tool">) => {
   const { description, meta, name, paramsSchema, returnSchema } = tool
   const title = stringOrEmpty(parseAnnotations(meta)?.["title"])
   const parameters = describeParameters(paramsSchema)

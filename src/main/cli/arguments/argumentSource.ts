@@ -118,10 +118,7 @@ const isOpen = (parts: ReadonlyArray<JsonObject>, names: ReadonlyArray<string>):
  * Converts texts to the types of a tool's schema: numbers, booleans, and arrays and objects as JSON. A text stays a text
  * where the schema accepts one, or where no conversion fits. Fails for a key that the schema does not have.
  */
-export const convertArguments = (
-  schema: JsonObject,
-  given: ReadonlyArray<GivenArgument>
-): Result.Result<JsonObject, string> => {
+export const convertArguments = (schema: JsonObject, given: ReadonlyArray<GivenArgument>) => {
   const parts = collectSubschemas(schema, schema, "all")
   const names = [...propertySchemas(parts).keys()]
   const unknown = given.find(({ key }) => !names.includes(key))

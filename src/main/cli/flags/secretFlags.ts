@@ -68,10 +68,7 @@ export const warnOfLiteralSecrets = (options: unknown): Effect.Effect<void> => {
 }
 
 /** Warns of literal values of inputs. The options of a `pickString` stand in the configuration and are no secrets. */
-export const warnOfLiteralInputs = (
-  { inputs }: ComputerConfig,
-  given: { readonly [id: string]: Redacted.Redacted }
-): Effect.Effect<void> =>
+export const warnOfLiteralInputs = ({ inputs }: ComputerConfig, given: { readonly [id: string]: Redacted.Redacted }) =>
   warnOfLiteralSecrets(
     Object.fromEntries(inputs.flatMap(({ id, type }) => (type === "pickString" ? [] : [[id, given[id]]])))
   )

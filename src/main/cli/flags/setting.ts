@@ -30,10 +30,6 @@ interface Row<A> {
   readonly check?: Check<A>
 }
 
-interface SecretRow extends Row<Redacted.Redacted> {
-  readonly isPublic?: (value: string) => boolean
-}
-
 type DefaultOf<R> = R extends { readonly default: infer D }
   ? D
   : R extends { readonly required: true }
@@ -69,11 +65,7 @@ export const renameFormerFlags = (args: ReadonlyArray<string>): ReadonlyArray<st
 }
 
 /** The variable of a flag, and that of its earlier name. */
-export const variablesOf = (
-  name: string,
-  env: string | undefined,
-  envOf: EnvOf = envVariableOf
-): ReadonlyArray<string> => {
+export const variablesOf = (name: string, env: string | undefined, envOf: EnvOf = envVariableOf) => {
   const former = formerNames[name]
   return [env, former && envOf(former)].filter((variable) => variable !== undefined)
 }
@@ -189,7 +181,7 @@ const kinds = (envOf: EnvOf) => {
     secret: (
       name: string,
       help: string,
-      { isPublic = () => false, ...row }: SecretRow
+      { isPublic = () => false, ...row }: Row<Redacted.Redacted> & { readonly isPublic?: (value: string) => boolean }
     ): Flag.Flag<Redacted.Redacted | undefined> =>
       kind<Redacted.Redacted>(
         () => Flag.mapEffect(Flag.Redacted(name), resolveSecret(`--${name}`, isPublic)),

@@ -9,10 +9,7 @@ interface Wrapping {
 }
 
 /** Breaks a line between words. A word that is wider than the columns has a line for itself. */
-export const wrapWords = (
-  words: ReadonlyArray<string>,
-  { columns, end = "", hanging = 0 }: Wrapping
-): ReadonlyArray<string> => {
+export const wrapWords = (words: ReadonlyArray<string>, { columns, end = "", hanging = 0 }: Wrapping) => {
   const lines: Array<string> = []
   let current = words[0] ?? ""
   for (const word of words.slice(1)) {

@@ -28,11 +28,7 @@ const formatCell = (text: string): string =>
  * Aligns rows in columns, two spaces apart, cut to the width of the terminal. Every cell is escaped, and stays in its line. Gives
  * `none` without rows.
  */
-export const formatColumns = (
-  cells: ReadonlyArray<ReadonlyArray<Cell>>,
-  none = "",
-  columns = tableColumns()
-): string => {
+export const formatColumns = (cells: ReadonlyArray<ReadonlyArray<Cell>>, none = "", columns = tableColumns()) => {
   if (cells.length === 0) return wrapText(none, columns).join("\n")
   const rows = cells.map((row) => row.map((cell) => formatCell(textOf(cell))))
   const [maxWidth, pad] = Number.isFinite(columns) ? [columns, fitText] : [maxColumnWidth, padText]

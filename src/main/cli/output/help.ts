@@ -45,11 +45,7 @@ const commandEntry = ({ alias, description, name, shortDescription }: HelpDoc.Su
 const wordsOf = (commandLine: string): ReadonlyArray<string> => commandLine.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []
 
 /** Formats help in at most `columns`, and breaks lines between words only. `paint` colours a text on one line. */
-export const formatHelp = (
-  doc: HelpDoc.HelpDoc,
-  columns: number,
-  paint: (colour: Colour, text: string) => string
-): string => {
+export const formatHelp = (doc: HelpDoc.HelpDoc, columns: number, paint: (colour: Colour, text: string) => string) => {
   const formatEntries = (entries: ReadonlyArray<Entry>): ReadonlyArray<string> => {
     const widths = entries.map(({ name, type = "" }) => CliOutput.displayWidth(`${name} ${type}`.trim()))
     const nameColumns = columns < minTwoColumns ? 4 : Math.min(maxNameColumns, Math.max(...widths))

@@ -60,10 +60,7 @@ export const explainUnknownSubcommand = (usage: Usage): string | undefined => {
 }
 
 /** An invalid value as it was typed, since the error has numbers and sizes as they were understood. */
-const invalidValue = (
-  { expected, kind, option, value }: CliError.InvalidValue,
-  args: ReadonlyArray<string>
-): string => {
+const invalidValue = ({ expected, kind, option, value }: CliError.InvalidValue, args: ReadonlyArray<string>) => {
   const typed = args.flatMap((word, index) => {
     const [name, attached] = word.split(/=(.*)/s, 2)
     return name === `--${option}` ? [attached ?? args[index + 1] ?? ""] : []

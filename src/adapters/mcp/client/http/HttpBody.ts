@@ -27,10 +27,7 @@ export interface BodyOptions {
 }
 
 /** Wraps a response body as a web stream. The idle timer stops while the reader applies backpressure. */
-export const readBody = (
-  incoming: Readable,
-  { onEnd, signal, idleTimeout, repair }: BodyOptions
-): ReadableStream<Uint8Array> => {
+export const readBody = (incoming: Readable, { onEnd, signal, idleTimeout, repair }: BodyOptions) => {
   const chunks: AsyncIterator<Buffer, undefined> = incoming[Symbol.asyncIterator]()
   let size = 0
   let isTooLarge = false

@@ -22,10 +22,7 @@ const matches = (name: string, pattern: string): boolean =>
  * The variables of this process that an MCP server inherits: what it needs to run, no secrets, and those of its configuration
  * (`inherit`, a name or a start with `*`). Names have any case, as those of Windows and of npm.
  */
-export const inheritedVariables = (
-  environment: NodeJS.ProcessEnv,
-  configured: ReadonlyArray<string> = []
-): NodeJS.ProcessEnv =>
+export const inheritedVariables = (environment: NodeJS.ProcessEnv, configured: ReadonlyArray<string> = []) =>
   Object.fromEntries(
     Object.entries(environment).filter(([name]) => {
       const upper = name.toUpperCase()

@@ -29,13 +29,8 @@ const Parameters = ({ tool }: { readonly tool: Tool }) => {
   return <Table label="Parameters" columns={parameterColumns} rows={rows} keyOf={(_, index) => index} />
 }
 
-interface ToolDetailsProps {
-  readonly address: OfficeAddress
-  readonly of: PageTool
-}
-
 /** One tool: its facts, its call with the result, and its parameters and schemas. */
-const ToolDetails = ({ address, of }: ToolDetailsProps) => {
+const ToolDetails = ({ address, of }: { readonly address: OfficeAddress; readonly of: PageTool }) => {
   const { computer, consent, tool } = of
   const annotations = Object.entries(parseAnnotations(tool.meta) ?? {})
   const hints = annotations.flatMap(([name, value]) => describeHint(name, value) ?? [])
