@@ -101,7 +101,7 @@ const listWithUris = (
   return {
     items: listings.flatMap(({ items }) => items),
     omitted: listings.flatMap(({ omitted }) => omitted),
-    rounded: listings.flatMap(({ rounded = [] }) => rounded)
+    rounded: listings.flatMap(({ rounded }) => rounded)
   }
 }
 

@@ -5,19 +5,7 @@
  */
 import "./requireNode.ts"
 import "../requireEffect.ts"
-export type * from "./names/computerTypes.ts"
-export type {
-  Functions,
-  FunctionDocument,
-  FunctionTool,
-  FunctionWindow,
-  TextSignal
-} from "../../adapters/functions/FunctionDefinitions.ts"
-export {
-  type FunctionsOptions,
-  InvalidFunction,
-  type OfferedFunctions
-} from "../../adapters/functions/makeFunctions.ts"
+export * from "./names/computerNames.ts"
 export { offerPageTools } from "../../adapters/webmcp/offerPageTools.ts"
 export { pageWindow, type PageWindowOptions } from "../../adapters/functions/pageWindow.ts"
 export {
@@ -29,12 +17,6 @@ export {
 } from "../../adapters/packs/author/BaseMcpTool.ts"
 export { type DefinedTool, defineTool, type ToolDefinition } from "../../adapters/packs/author/defineTool.ts"
 export { InvalidParams, ToolError, type InvalidParam } from "../../adapters/packs/author/toolErrors.ts"
-export { Computer } from "../../application/computer/Computer.ts"
-export * as RulePolicy from "../../application/computer/calls/RulePolicy.ts"
-export { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
-export { Policy } from "../../application/ports/approvals/Policy.ts"
-export { AuditLog } from "../../application/ports/AuditLog.ts"
-export { parseRules } from "../../domain/policy/parseRules.ts"
 export { A2cError, type A2cErrorCode } from "../A2cError.ts"
 export { webComputerLayer as computerLayer, makeWebFunctions as makeFunctions } from "../layers/webComputerLayer.ts"
 export type { ConnectionOptions } from "../promise/ConnectedAgent.ts"

@@ -5,7 +5,7 @@
 import "./requireNode.ts"
 import "../requireEffect.ts"
 export * from "./names/agentNames.ts"
-export type * from "./names/computerTypes.ts"
+export * from "./names/computerNames.ts"
 export * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
 export * as ApiKeys from "../../adapters/auth/ApiKeys.ts"
 export * as Jwt from "../../adapters/auth/Jwt.ts"
@@ -31,18 +31,6 @@ export {
 export * as McpClient from "../../adapters/mcp/client/McpClient.ts"
 export { publishHttp, type PublishHttpOptions, PublishError } from "../../adapters/mcp/publish/http/publishHttp.ts"
 export { publishStdio, type PublishStdioOptions } from "../../adapters/mcp/publish/publishStdio.ts"
-export type {
-  Functions,
-  FunctionDocument,
-  FunctionTool,
-  FunctionWindow,
-  TextSignal
-} from "../../adapters/functions/FunctionDefinitions.ts"
-export {
-  type FunctionsOptions,
-  InvalidFunction,
-  type OfferedFunctions
-} from "../../adapters/functions/makeFunctions.ts"
 export { authenticateByToken, authenticateByTokens } from "../../adapters/auth/deviceTokens.ts"
 export * as AuditFile from "../../adapters/audit/AuditFile.ts"
 export * as FileCatalogueStore from "../../adapters/catalogues/FileCatalogueStore.ts"
@@ -63,7 +51,6 @@ export * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
 export { makeOfficeMcpSession } from "../../application/bridge/OfficeMcpSession.ts"
 export type { OfficeMcpSessionOptions } from "../../application/bridge/officeModelSession.ts"
 export * as FileSkills from "../../application/computer/content/skills/FileSkills.ts"
-export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 export type { UploadOptions } from "../../application/computer/content/Uploads.ts"
 export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSession.ts"
 export {
@@ -83,7 +70,6 @@ export {
   type OfficeStatus
 } from "../../application/computer/office/OfficeConnection.ts"
 export { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
-export * as RulePolicy from "../../application/computer/calls/RulePolicy.ts"
 export type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 export {
   type AuthenticateDevice,
@@ -101,12 +87,9 @@ export type { Device } from "../../application/devices/gateway/DeviceRegistry.ts
 export { NotPermitted, type OfficeMember } from "../../application/member/OfficeMember.ts"
 export { PackHost, type PackHostOptions } from "../../application/packs/PackHost.ts"
 export type { HostedRoute, PackStatus, PackView } from "../../application/packs/PackTable.ts"
-export { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 export { allowAll, Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 export { type Body, decodeBody, jsonBody } from "../../application/ports/Body.ts"
-export { ApprovalStore, ApprovalsUnavailable } from "../../application/ports/approvals/ApprovalStore.ts"
 export { CatalogueStore, CatalogueUnavailable } from "../../application/ports/mcp/CatalogueStore.ts"
-export { Policy } from "../../application/ports/approvals/Policy.ts"
 export type { StoredApprovals } from "../../domain/approvals/standingApprovals.ts"
 export type { CatalogueKey } from "../../domain/tools/ServerCatalogue.ts"
 export {
@@ -155,7 +138,6 @@ export { Server } from "../../application/server/lifecycle/Server.ts"
 export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { RuleExplanation } from "../../domain/policy/decideByRules.ts"
-export { type ArgumentTest, type Literal, parseRules, type Rule } from "../../domain/policy/parseRules.ts"
 export type { TestedAnnotation } from "../../domain/policy/Rule.ts"
 export { allGrants } from "../../domain/model/Identity.ts"
 export type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"

@@ -17,13 +17,6 @@ export type {
 } from "../promise/ConnectedAgent.ts"
 export type { ComputerHooks } from "../promise/computer/computerHooks.ts"
 export type { Cancellable, Closeable, Log, LogLine } from "../promise/RunningService.ts"
-export type {
-  Functions,
-  FunctionDocument,
-  FunctionTool,
-  FunctionWindow,
-  TextSignal
-} from "../../adapters/functions/FunctionDefinitions.ts"
 export type { ComputerJoinOptions, ServerStateView } from "../promise/computer/JoinedComputer.ts"
 export {
   type RunComputerOptions as ComputerOptions,
