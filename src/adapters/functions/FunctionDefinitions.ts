@@ -1,19 +1,16 @@
 import type { JsonObject } from "../../domain/json.ts"
-import type { ToolAnnotations, ToolContext, ToolParams } from "../packs/author/BaseMcpTool.ts"
+import type { ToolContext, ToolParams } from "../packs/author/BaseMcpTool.ts"
+import type { ToolDefinition } from "../packs/author/defineTool.ts"
 
 type Awaitable<A> = A | PromiseLike<A>
 
-/** A tool of any parameters; `defineTool` gives `run` the types of its parameters. */
-export interface FunctionTool {
-  /** 1 to 128 letters, digits, `_`, `-` and `.`. */
-  readonly name: string
-  readonly description?: string
-  /** The parameters: an Effect Schema, a Standard Schema (such as zod), or a JSON Schema; none by default. */
-  readonly params?: ToolParams
-  /** The schema of the structured content of its results. */
-  readonly output?: ToolParams
-  readonly title?: string
-  readonly annotations?: ToolAnnotations
+type AnyTool = Omit<ToolDefinition<ToolParams>, "run" | "endpoint" | "useForm">
+
+/**
+ * A tool of any parameters, or of none; `defineTool` gives `run` the types of its parameters. Its name has 1 to 128 letters,
+ * digits, `_`, `-` and `.`.
+ */
+export interface FunctionTool extends Partial<Omit<AnyTool, "name">>, Pick<AnyTool, "name"> {
   /** Runs the tool with validated and decoded arguments; return values are those of `BaseMcpTool.callTool`. */
   run(params: { readonly [name: string]: unknown }, context: ToolContext): unknown
 }

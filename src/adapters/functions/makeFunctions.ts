@@ -127,7 +127,7 @@ export interface OfferedFunctions {
   readonly session: McpSession
   /**
    * Offers functions, and replaces those with the same names. The result withdraws them, unless others have replaced them.
-   * What changes within one task is one change for the office. Throws an {@link InvalidFunction}.
+   * What changes within one task is one change for the office. Throws when one of them cannot be offered.
    */
   readonly offer: (functions: Functions) => () => void
   /** Announces that the window or document with this name has another content. */
@@ -193,13 +193,13 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
       : callTool(tool, args, { ...options, config: {}, enter: enterDirectly, logger })
   }
   const { info, readResource } = toolsOnlySession(host, instructions)
-  const listed = ({ definition }: { readonly definition: JsonObject }) => definition
+  const list = (offered: ReadonlyMap<string, { readonly definition: JsonObject }>) => () =>
+    Effect.sync(() => ({ items: Array.from(offered.values(), ({ definition }) => definition), nextCursor: undefined }))
   return {
     session: {
       info: { ...info, capabilities: { tools: true, resources: true, subscribe: true } },
-      listTools: () => Effect.sync(() => ({ items: [...tools.values.values()].map(listed), nextCursor: undefined })),
-      listResources: () =>
-        Effect.sync(() => ({ items: [...resources.values.values()].map(listed), nextCursor: undefined })),
+      listTools: list(tools.values),
+      listResources: list(resources.values),
       readResource: (uri) => Effect.suspend(() => findResource(uri)?.read ?? readResource(uri)),
       callTool: (name, args, options = {}) => Effect.suspend(() => call(name, args, options)),
       watch: watchHub(hub),

@@ -1,6 +1,5 @@
 import { Deferred, Effect, Exit, Layer, PubSub, Ref, type Scope, Stream } from "effect"
 import {
-  isWatched,
   type McpCallOptions,
   type McpChange,
   McpConnector,
@@ -13,7 +12,7 @@ import {
   protocolFailure,
   sessionError
 } from "../../application/ports/McpSession.ts"
-import { pageOfListing } from "../../application/shared/toolsOnlySession.ts"
+import { pageOfListing, watchHub } from "../../application/shared/toolsOnlySession.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 
@@ -92,7 +91,7 @@ const makeChanges = Effect.fnUntraced(function* (isSupported: boolean) {
       if (uris.length > 0 && !isSupported) {
         return yield* sessionError("unsupported", "subscriptions are not supported")
       }
-      const subscription = yield* PubSub.subscribe(hub)
+      const changes = yield* watchHub(hub)(wanted)
       yield* Effect.acquireRelease(
         Effect.sync(() => void subscribed.push(...uris)),
         () =>
@@ -100,10 +99,7 @@ const makeChanges = Effect.fnUntraced(function* (isSupported: boolean) {
             for (const uri of uris) subscribed.splice(subscribed.indexOf(uri), 1)
           })
       )
-      return Stream.fromSubscription(subscription).pipe(
-        Stream.filter((change) => isWatched(wanted, change)),
-        Stream.interruptWhen(Deferred.await(ended))
-      )
+      return Stream.interruptWhen(changes, Deferred.await(ended))
     })
   }
 })

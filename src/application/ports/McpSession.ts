@@ -69,7 +69,9 @@ export const isWatched = (
     : { ToolsChanged: tools, ResourcesChanged: resources, PromptsChanged: prompts, Logged: logs }[change._tag]
 
 export interface McpProgress {
+  /** Increases with every report. */
   readonly progress: number
+  /** Final value of `progress`, when known. */
   readonly total?: number
   readonly message?: string
 }

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec"
 import type { Effect, Schema } from "effect"
+import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { InputAnswer } from "../../../domain/model/InputRequest.ts"
 
@@ -30,13 +31,7 @@ export interface ToolLogger {
   readonly error: (message: string, fields?: LogFields) => void
 }
 
-export interface ToolProgress {
-  /** Increases with every report. */
-  readonly progress: number
-  /** Final value of `progress`, when known. */
-  readonly total?: number
-  readonly message?: string
-}
+export type ToolProgress = McpProgress
 
 /** A question to the user of a call: a form of the fields of a flat JSON Schema of an object, or a page to open. */
 export type ToolQuestion =

@@ -6,13 +6,12 @@ import { environmentProxies, proxiesOf, proxyProblem } from "../../bytes/environ
 import { certificateProblem, formatNetworkError } from "../../bytes/networkErrors.ts"
 import * as internals from "../internals.ts"
 import * as browser from "./browserAgent.ts"
-import type { HttpAgent } from "./browserAgent.ts"
 
 /** Characters of a response; the pages of a Server are smaller. */
 const maxTextLength = 4 * 1024 * 1024
 
 const requestWith =
-  (agent: Agent): HttpAgent["request"] =>
+  (agent: Agent): browser.HttpAgent["request"] =>
   (url, headers, signal) =>
     new Promise((resolve, reject) => {
       const { request } = process.getBuiltinModule(url.protocol === "https:" ? "node:https" : "node:http")
@@ -37,7 +36,7 @@ const followedStatuses: ReadonlySet<number | undefined> = new Set([302, 303, 307
 const redirectStatus = 300
 
 const explainWith =
-  (http: Agent, origin: string): NonNullable<HttpAgent["explain"]> =>
+  (http: Agent, origin: string): NonNullable<browser.HttpAgent["explain"]> =>
   (error) => {
     const certificate = certificateProblem(error)
     if (certificate === undefined) {
@@ -95,7 +94,7 @@ interface AgentSettings {
  * Makes the agent of all requests to a Server on Node. It uses the proxies of the environment, and turns redirects into
  * errors.
  */
-export const makeHttpAgent = (origin: string, { secureContext, socketPath }: AgentSettings): HttpAgent => {
+export const makeHttpAgent = (origin: string, { secureContext, socketPath }: AgentSettings): browser.HttpAgent => {
   if (!isNode()) return browser.makeHttpAgent()
   const { Agent: HttpsAgent } = process.getBuiltinModule("node:https")
   const { Agent: PlainAgent } = process.getBuiltinModule("node:http")

@@ -1,4 +1,4 @@
-import { Clock, Context, Deferred, Duration, Effect, FiberHandle, Layer, type Scope } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, FiberHandle, Layer, type Scope, Struct } from "effect"
 import { unavailable } from "../../../domain/model/ProtocolError.ts"
 import type { PageEvent, PageNode } from "../../../domain/page/PageEvent.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -69,14 +69,10 @@ export class OfficeWatch extends Context.Service<
 }
 
 const toPageNode = ({ connections, registry }: WatchedServer, report: StatusReport): PageNode => {
-  const { components, gauges, lines, reason, recent, startedAt, state, version } = report
+  const { gauges, reason, recent } = report
   return {
     node: registry.node,
-    version,
-    lines,
-    state,
-    components,
-    startedAt,
+    ...Struct.pick(report, ["version", "lines", "state", "components", "startedAt"]),
     connections: connections.size(),
     callsInFlight: gauges["calls_in_flight"] ?? 0,
     callsPerSecond: recent.perSecond,

@@ -1,4 +1,4 @@
-import { Duration } from "effect"
+import { Duration, Struct } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { expectedIdle, lifecycles, parseIdle } from "../../../domain/config/computerConfig.ts"
 import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
@@ -14,18 +14,6 @@ const parseApprovers = (text: string): ReadonlyArray<ApproverName> | undefined =
   const names = text.split(",").flatMap((name) => name.trim() || [])
   return names.every((name): name is ApproverName => approverNames.some((known) => known === name)) ? names : undefined
 }
-
-const approversFlag = setting.parsed(
-  "approvers",
-  "approvers of calls that need consent: the user at the terminal, operators on the office page, " +
-    "the program of the calling Agent",
-  [parseApprovers, `some of ${approverNames.join(", ")}`],
-  { metavar: "terminal,page,agent", default: ["terminal"] }
-)
-
-const approvalsFile = setting.file("approvals", "file with lasting approvals and the approved definitions of tools", {
-  shown: "approvals.json in the state folder of the user"
-})
 
 export const computerFlags = {
   server: shared.serverUrl,
@@ -77,12 +65,20 @@ export const computerFlags = {
   ),
   approve: shared.approve,
   policy: shared.policy,
-  approvers: approversFlag,
+  approvers: setting.parsed(
+    "approvers",
+    "approvers of calls that need consent: the user at the terminal, operators on the office page, " +
+      "the program of the calling Agent",
+    [parseApprovers, `some of ${approverNames.join(", ")}`],
+    { metavar: "terminal,page,agent", default: ["terminal"] }
+  ),
   approvalTimeout: setting.seconds("approval-timeout", "how long a call waits for an approval", {
     default: Duration.minutes(5),
     check: between(1, maxTimeoutSeconds)
   }),
-  approvals: approvalsFile,
+  approvals: setting.file("approvals", "file with lasting approvals and the approved definitions of tools", {
+    shown: "approvals.json in the state folder of the user"
+  }),
   audit: setting.file(
     "audit",
     "audit log: writes the decision about every call to this file, one JSON object per line",
@@ -106,16 +102,8 @@ export const explainFlags = {
     metavar: "NAME",
     default: shared.defaultSubject
   }),
-  office: Flag.withDefault(shared.office, undefined),
-  protocol: joinFlags.protocol,
-  server: shared.serverUrl,
-  name: shared.computerName,
-  configFiles: shared.configFiles,
-  inputs: shared.inputValues,
-  approvals: approvalsFile,
-  approvers: approversFlag,
-  approve: shared.approve,
-  policy: shared.policy,
+  ...Struct.pick(computerFlags, ["office", "protocol", "server", "name", "configFiles", "inputs"]),
+  ...Struct.pick(computerFlags, ["approvals", "approvers", "approve", "policy"]),
   json: shared.jsonFlag
 }
 export type ExplainCommandOptions = Command.Command.Config.Infer<typeof explainFlags>

@@ -69,13 +69,8 @@ export const runExplain = Effect.fnUntraced(function* (options: ExplainCommandOp
     const { catalogue, explain: explainCall, servers } = yield* Computer
     const { paramsSchema: schema = {} } = (yield* catalogue).entries.get(tool)?.tool ?? {}
     const params = yield* toCallParams(given, { schema, subject: `The tool '${tool}'` })
-    const explanation = yield* explainCall({
-      tool,
-      params,
-      subject,
-      office,
-      line: protocol === "auto" ? undefined : protocol
-    })
+    const line = protocol === "auto" ? undefined : protocol
+    const explanation = yield* explainCall({ tool, params, subject, office, line })
     if (explanation !== undefined) return explanation
     const names = [...(yield* catalogue).entries.keys()]
     const missing = [...(yield* servers)].filter(([, state]) => !isOffered(state))

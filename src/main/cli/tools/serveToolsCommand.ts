@@ -55,17 +55,7 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
     yield* Effect.logWarning("no packs found", { folders: options.folders })
   }
   if (output !== undefined) return yield* publishStdio(session, { stdout: output })
-  const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port, publicDocs } = options
-  const { url } = yield* serveHttp({
-    host,
-    port,
-    publicDocs,
-    allowedHosts,
-    allowedOrigins,
-    key: key ?? "allowAll",
-    maxBodyBytes,
-    maxFileBytes
-  })
+  const { url } = yield* serveHttp({ ...options, key: options.key ?? "allowAll" })
   const ready = found.filter(({ status }) => status._tag === "Ready").length
   return yield* Effect.andThen(
     printLine(`serving ${ready} of ${formatQuantity(found.length, "pack")} at ${url}`),

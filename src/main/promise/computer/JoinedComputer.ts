@@ -62,8 +62,14 @@ const memberRows = {
   stop: { required: ["string"] }
 } satisfies MemberRows<Computer["Service"]>
 
+/** Changes what functions a Computer offers. */
+type Changing = Pick<OfferedFunctions, "offer" | "changed">
+
 /** A Computer that runs. Promises reject with an `A2cError`. */
-export interface JoinedComputer extends Closeable, PromisedMembers<Computer["Service"], keyof typeof memberRows> {
+export interface JoinedComputer
+  extends Closeable,
+    Changing,
+    PromisedMembers<Computer["Service"], keyof typeof memberRows> {
   /** The state of every configured MCP server, in the order of the configuration. */
   readonly servers: (options?: Cancellable) => Promise<ReadonlyMap<string, ServerStateView>>
   /** The same now, and after every change. */
@@ -93,13 +99,6 @@ export interface JoinedComputer extends Closeable, PromisedMembers<Computer["Ser
   /** The desktop as the office sees it. */
   readonly desktop: (options?: Cancellable & DesktopQuery) => Promise<ReadonlyArray<string>>
   readonly join: (request: ComputerJoinOptions, options?: Cancellable) => Promise<void>
-  /**
-   * Offers tools, windows and documents, and replaces those with the same names. The result withdraws them, unless others
-   * have replaced them. What changes within one task is one change for the office.
-   */
-  readonly offer: (functions: Functions) => () => void
-  /** Announces that the window or document with this name has another content. */
-  readonly changed: (name: string) => void
 }
 
 const toServerStateView = (state: ServerState): ServerStateView => {
@@ -153,9 +152,10 @@ const joinOptions: ChecksOf<ComputerJoinOptions> = {
   wait: "millis"
 }
 
-type OwnMethods = Omit<JoinedComputer, keyof Closeable | "offer" | "changed">
+/** The methods that are rows of a table. */
+export type RowMethods<Joined> = Omit<Joined, keyof Closeable | keyof Changing>
 
-export const computerRows: MethodRows<Computer["Service"], OwnMethods> = {
+export const computerRows: MethodRows<Computer["Service"], RowMethods<JoinedComputer>> = {
   ...memberRows,
   callTool: {
     required: [{ params: "object", requester: "string", timeout: "seconds", tool: ["string"] }],
@@ -197,7 +197,7 @@ export const startComputer = async <Methods>(
   makeLayer: (sessions: InProcessSessions) => Layer.Layer<Computer, ExpectedError, Policy | AuditLog>,
   rows: MethodRows<Computer["Service"], Methods>,
   cancellable: Cancellable | undefined
-): Promise<Methods & Pick<JoinedComputer, keyof Closeable | "offer" | "changed">> => {
+): Promise<Methods & Closeable & Changing> => {
   const { documents = [], tools = [], windows = [] } = options
   let functions: OfferedFunctions | undefined
   const layer = Layer.unwrap(

@@ -11,13 +11,14 @@ import { computerLayer, makeFunctions } from "../../layers/computerLayer.ts"
 import { checkArguments, type ChecksOf } from "../checkArguments.ts"
 import { toClientOptions } from "../ConnectedAgent.ts"
 import type { MemberRows, MethodRows, PromisedMembers } from "../promisedMethods.ts"
-import type { Cancellable, Closeable } from "../RunningService.ts"
+import type { Cancellable } from "../RunningService.ts"
 import { toLayerOptions } from "./computerHooks.ts"
 import {
   computerChecks,
   computerRows,
   type JoinedComputer,
   type MemberComputerOptions,
+  type RowMethods,
   startComputer
 } from "./JoinedComputer.ts"
 
@@ -64,7 +65,7 @@ const runChecks: ChecksOf<RunComputerOptions> = {
   variables: { "*": { "*": "string" } }
 }
 
-const methodRows: MethodRows<Computer["Service"], Omit<RunningComputer, keyof Closeable | "offer" | "changed">> = {
+const methodRows: MethodRows<Computer["Service"], RowMethods<RunningComputer>> = {
   ...computerRows,
   ...memberRows,
   reconfigure: {
