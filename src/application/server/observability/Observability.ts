@@ -1,16 +1,64 @@
-import { Clock, Context, Effect, Layer, String, Tracer } from "effect"
+import { Clock, Context, Effect, Layer, String, Tracer, Iterable } from "effect"
 import { definedOnly } from "../../../domain/objects.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { ServedLines } from "../../ports/Transport.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
 import { auditCall, makeMembershipAudit, recordCallSpan } from "./auditing.ts"
-import { makeMemberCounts } from "./MemberCounts.ts"
-import { CallObservers, type CompletedCall, MembershipObservers } from "./observers.ts"
+import { CallObservers, type CompletedCall, MembershipObservers, type ObservedEvent } from "./observers.ts"
 import { makeEffectMetrics } from "./EffectMetrics.ts"
 import { Readiness } from "./Readiness.ts"
 import { makeLatencyWindow } from "./LatencyWindow.ts"
 import type { OfficeCount, StatusReport } from "./statusReport.ts"
 import { type Gauge, ServerMetrics } from "./ServerMetrics.ts"
+
+interface Counts {
+  agent: number
+  computer: number
+}
+
+/** Counts the members of this Server from its membership events. */
+const makeMemberCounts = () => {
+  /** By office id, then by line. */
+  const offices = new Map<string, Map<string, Counts>>()
+  const total: Counts = { agent: 0, computer: 0 }
+  let size = 0
+
+  const observe = (event: ObservedEvent) => {
+    if (event._tag !== "Entered" && event._tag !== "Left") return
+    const { line, membership } = event
+    const { office, role } = membership
+    const step = event._tag === "Entered" ? 1 : -1
+    const lines = offices.get(office) ?? new Map<string, Counts>()
+    const counts = lines.get(line) ?? { agent: 0, computer: 0 }
+    size -= lines.size
+    counts[role] += step
+    total[role] += step
+    if (counts.agent + counts.computer > 0) lines.set(line, counts)
+    else lines.delete(line)
+    size += lines.size
+    if (lines.size > 0) offices.set(office, lines)
+    else offices.delete(office)
+  }
+
+  function* counted(): Generator<OfficeCount> {
+    for (const [office, lines] of offices) {
+      for (const [line, { agent, computer }] of lines) {
+        const otherLines = [...lines.keys()].filter((other) => other !== line)
+        const shown = otherLines.length === 0 ? {} : { otherLines }
+        yield { office, line, agents: agent, computers: computer, ...shown }
+      }
+    }
+  }
+
+  return {
+    observe,
+    agents: () => total.agent,
+    computers: () => total.computer,
+    offices: () => size,
+    /** At most `max` offices, without the names of their members. */
+    list: (max: number): ReadonlyArray<OfficeCount> => Array.from(Iterable.take(counted(), max))
+  }
+}
 
 /** Metrics, status and readiness of one Server, for its operators. */
 export class Observability extends Context.Service<

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks"
 import { type JsonObject, parseJsonObject } from "../../../../domain/json.ts"
-import { copyAsCommand } from "../../../../domain/page/calls/callPhase.ts"
+import { copyAsCommand, describeStatus } from "../../../../domain/page/calls/callPhase.ts"
 import type { PageReplies, PageCommandOf } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { formatOutcome } from "../../../../domain/policy/Rule.ts"
@@ -8,7 +8,7 @@ import { initialValue } from "../../../../domain/schemas/formValue.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import { argumentProblems } from "../../../../domain/schemas/violations.ts"
 import { sendCommand, useAction } from "../../connection/api.ts"
-import { pageCallKey, pageCalls, startPageCall } from "../../connection/pageCalls.ts"
+import { pageCallKey, pageCalls, startPageCall, type PageToolCall } from "../../connection/pageCalls.ts"
 import { readInput, writeInput } from "../../connection/storage.ts"
 import { connectionWords, currentOffice, session } from "../../connection/store.ts"
 import { CopyButton, Select } from "../../parts/controls.tsx"
@@ -17,7 +17,11 @@ import { SchemaForm } from "../../parts/SchemaForm.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 import type { PageTool } from "./officeTools.ts"
-import { RunningCall } from "./RunningCall.tsx"
+import { formatDuration } from "../../../../domain/text/format.ts"
+import type { Tool } from "../../../../domain/model/Tool.ts"
+import { CallResult } from "../../parts/CallResult.tsx"
+import { AppCard } from "../apps/AppCard.tsx"
+import { CallApprovals } from "../inbox/CallApprovals.tsx"
 
 /** The bounds of a timeout in seconds, as the protocol has them. */
 const maxTimeoutSeconds = 3_600
@@ -112,6 +116,59 @@ interface ExplainProps {
   readonly command: Omit<PageCommandOf<"ExplainCall">, "_tag" | "subject"> | undefined
   /** The Agents of the office, of which one may be the caller. */
   readonly agents: ReadonlyArray<string>
+}
+
+interface RunningCallProps {
+  readonly call: PageToolCall
+  readonly tool: Tool
+}
+
+/** A call from its start to its result, with the approval that it waits for. */
+const RunningCall = ({ call: { end, request, started, status }, tool }: RunningCallProps) => {
+  if (end === undefined) {
+    const { progress, total = 0 } = status?._tag === "Progressing" ? status : { progress: 0 }
+    const approval = status?._tag === "WaitingForConsent" ? status.approval : undefined
+    return (
+      <>
+        <div role="status">
+          <p>
+            Running.{" "}
+            {started && (
+              <>
+                The call runs {started.as === "agent" ? "as the Agent" : "beside the Agent of the office, as"}{" "}
+                <Name of={started.name} length={1_000} />
+                {started.as === "agent" && " of the office"}.
+              </>
+            )}
+          </p>
+          {status && (
+            <p>
+              <Name of={describeStatus(status)} length={1_000} />
+            </p>
+          )}
+          {total > 0 && <progress value={progress / total} aria-label="progress of the call" />}
+        </div>
+        <CallApprovals isShown={(one) => one.approval.id === approval?.id} />
+      </>
+    )
+  }
+  if (end._tag === "Failed")
+    return (
+      <div class="error" role="alert">
+        <p>
+          Failed after {formatDuration(end.took)}
+          {end.error.code !== 0 && ` with code ${end.error.code}`}:
+        </p>
+        <LongText text={end.error.message} />
+      </div>
+    )
+  return (
+    <>
+      <p class="note">Ended after {formatDuration(end.took)}</p>
+      <CallResult result={end.result} />
+      <AppCard target={request} tool={tool} params={request.params} result={end.result} />
+    </>
+  )
 }
 
 /** Asks the Computer how it would decide the call, which does not run. */
