@@ -1,4 +1,5 @@
 import { Effect, Option } from "effect"
+import type { ParamsCheck } from "../../application/shared/paramsCheck.ts"
 import type { Question } from "../../domain/approvals/Approval.ts"
 import { asObject, type JsonObject } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
@@ -17,9 +18,6 @@ const maxMessageLines = 8
 
 /** Where a question comes from. Names are foreign text. */
 export type QuestionOrigin = Partial<Pick<Question, "tool" | "server" | "computer">>
-
-/** The violations of a schema by a value. */
-export type CheckValue = (schema: JsonObject, value: unknown) => Effect.Effect<ReadonlyArray<string>>
 
 const questionContext =
   (title: string, request: InputRequest, origin: QuestionOrigin, more: ReadonlyArray<Field> = []): Context =>
@@ -116,7 +114,7 @@ const promptForField = Effect.fnUntraced(function* (
   member: FormMember,
   schema: JsonObject,
   { readLine }: Prompter,
-  check: CheckValue
+  check: ParamsCheck
 ): Effect.fn.Return<Option.Option<unknown>> {
   const { field, required } = member
   const { initial } = field
@@ -189,7 +187,7 @@ export const promptForForm = Effect.fnUntraced(function* (
   request: Extract<InputRequest, { readonly mode: "form" }>,
   origin: QuestionOrigin,
   prompter: Prompter,
-  check: CheckValue
+  check: ParamsCheck
 ): Effect.fn.Return<InputAnswer> {
   const title = questionContext("An MCP server asks for input:", request, origin)
   const begin = yield* promptToBegin(prompter, title, "Answer it?")
@@ -236,7 +234,7 @@ const endings = { decline: "(question declined)\n", cancel: "(question closed wi
  * closes it. The question ends when another responder answers.
  */
 export const makeAnswerPrompt =
-  ({ interact, printAbove }: Dialogue, check: CheckValue) =>
+  ({ interact, printAbove }: Dialogue, check: ParamsCheck) =>
   (request: InputRequest, origin: QuestionOrigin = {}): Effect.Effect<InputAnswer> =>
     interact(
       (prompter) =>

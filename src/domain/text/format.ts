@@ -26,6 +26,9 @@ export const formatBytes = (bytes: number): string => {
   return `${value < 10 && power > 0 ? trimZero(value.toFixed(1)) : Math.round(value)} ${units[power]}`
 }
 
+/** Formats a count with its noun: `1 note`, `2 notes`. */
+export const formatQuantity = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+
 /** Formats a number of things: `no Agent`, `1 Computer`, `4 Computers`. */
 export const formatNumberOf = (count: number, noun: string): string =>
   `${count === 0 ? "no" : formatCount(count)} ${noun}${count > 1 ? "s" : ""}`

@@ -3,7 +3,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import { publishStdio } from "../../adapters/mcp/publish/publishStdio.ts"
 import { makeMemoryMcpServer } from "../../adapters/memory/MemoryMcp.ts"
-import { formatQuantity } from "../../application/shared/formatQuantity.ts"
+import { formatQuantity } from "../../domain/text/format.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 
 const notes: Array<string> = []

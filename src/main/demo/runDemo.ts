@@ -15,7 +15,7 @@ import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import { deskConfig, installDemoServers, labConfig } from "./demoConfigs.ts"
-import { formatQuantity } from "../../application/shared/formatQuantity.ts"
+import { formatQuantity } from "../../domain/text/format.ts"
 import { runPageDemo } from "./runPageDemo.ts"
 
 const office = "demo"

@@ -24,7 +24,7 @@ import { formatServerLocation } from "../output/format.ts"
 import { printJson, printLine, printText } from "../output/print.ts"
 import { warnOfLiteralInputs } from "../flags/secretFlags.ts"
 import type { CheckCommandOptions } from "./flags.ts"
-import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
+import { formatQuantity } from "../../../domain/text/format.ts"
 
 const isHttpUrl = (url: string): boolean => URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
 

@@ -10,7 +10,7 @@ import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
 import { awaitServersStarted } from "../awaitServersStarted.ts"
 import { withComputer } from "../computer/withComputer.ts"
 import type { ConnectCommandOptions } from "./flags.ts"
-import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
+import { formatQuantity } from "../../../domain/text/format.ts"
 
 /** Time for MCP servers to start before the device connects; the tools of later ones are registered then. */
 const startupTimeout = Duration.seconds(5)

@@ -9,7 +9,7 @@ import { print, printError } from "../output/print.ts"
 import { errorColumns } from "../output/screen.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
 import type { ReplServices } from "./ReplCommand.ts"
-import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
+import { formatQuantity } from "../../../domain/text/format.ts"
 
 type Output = Pick<LineReader, "print" | "printError">
 

@@ -12,7 +12,7 @@ import { isOffered, type ServerState, stateNameOf } from "../../../application/c
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import type { Catalogue } from "../../../domain/tools/catalogue.ts"
-import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
+import { formatQuantity } from "../../../domain/text/format.ts"
 
 /** What is missing of the windows and documents of a running server with resources. */
 const subscriptionNote = (state: ServerState): string =>

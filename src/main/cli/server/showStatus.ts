@@ -2,7 +2,7 @@ import { Clock, Effect, Result, Stream } from "effect"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { ReportedStatus } from "../../../application/server/observability/statusReport.ts"
 import { parseJson } from "../../../domain/json.ts"
-import { formatBytes, formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
+import { formatBytes, formatDuration, formatNumberOf, formatQuantity } from "../../../domain/text/format.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { type Cell, formatColumns, formatFields, truncateLine } from "../output/format.ts"
@@ -12,7 +12,6 @@ import { printJson, printLine, printTable, reportFailure } from "../output/print
 import type { HealthCommandOptions, StatusCommandOptions } from "./flags.ts"
 import type { PlainResponse } from "../../../adapters/socketio/client/browserAgent.ts"
 import { makePageRequest, serverPageUrl } from "./serverPage.ts"
-import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 /** Characters of a reply that are shown. */
 const maxShown = 200

@@ -10,7 +10,7 @@ import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.
 import { makeCallProgress } from "../output/callProgress.ts"
 import { type Cell, formatColumns, truncateLine } from "../output/format.ts"
 import { printError, printFailure, printJson, printTable, printToolResult } from "../output/print.ts"
-import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
+import { formatQuantity } from "../../../domain/text/format.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { readArguments, toCallParams } from "../arguments/argumentSource.ts"
 import { failUnknownTool } from "../unknownTool.ts"

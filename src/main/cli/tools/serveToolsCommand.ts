@@ -9,7 +9,7 @@ import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packTools.ts"
-import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
+import { formatQuantity } from "../../../domain/text/format.ts"
 
 /** Logs every pack that becomes ready. PackHost itself logs the problems of a pack. */
 const logReadyPacks = Effect.gen(function* () {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { formatQuantity } from "../../../src/application/shared/formatQuantity.ts"
+import { formatQuantity } from "../../../src/domain/text/format.ts"
 
-describe("formatCount", () => {
+describe("formatQuantity", () => {
   it("uses the singular for exactly one", () => {
     assert.deepStrictEqual(
       [0, 1, 2].map((count) => formatQuantity(count, "note")),
