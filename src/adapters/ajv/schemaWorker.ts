@@ -33,7 +33,6 @@ const workerUrl = new URL(`./worker${import.meta.url.slice(-3)}`, import.meta.ur
 /** Deliberately global: one worker per process. */
 let current: WorkerThread | undefined
 let unavailable: { readonly until: number; readonly cause: WorkerUnavailable } | undefined
-/** Numbers the schemas. */
 let schemaCount = 0
 
 const clearThread = (thread: WorkerThread): void => {

@@ -71,7 +71,6 @@ export const makeSchemeAuthenticator = (schemes: ReadonlyArray<CredentialScheme>
 
 const invalidToken = admissionRejected("invalid_credentials", "The token is not valid")
 
-/** Authenticates operators by one token. */
 export const authenticateOperatorByToken = (token: Redacted.Redacted): Authenticator["Service"] => {
   const identity: Identity = { subject: "operator", isShared: true, grants: allGrants, expiresAt: undefined }
   return makeSchemeAuthenticator([

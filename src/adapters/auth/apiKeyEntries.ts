@@ -1,19 +1,14 @@
 import { randomBytes } from "node:crypto"
 import { Effect, Result, Schema } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
-import { type Grants, Right } from "../../domain/model/Identity.ts"
+import { type Grants, type Identity, Right } from "../../domain/model/Identity.ts"
 import { toValidationIssues, type ValidationIssue } from "../../domain/validation.ts"
 import { sha256 } from "./secrets.ts"
 
 /** An API key as it is stored: by its hash. */
-export interface ApiKeyEntry {
-  /** The name of its owner, for logs. */
-  readonly subject: string
+export interface ApiKeyEntry extends Omit<Identity, "isShared"> {
   /** SHA-256 of the key, in lower-case hexadecimal digits. */
   readonly hash: string
-  readonly grants: Grants
-  /** Expiry in milliseconds of the epoch. */
-  readonly expiresAt: number | undefined
 }
 
 /** Random bytes of a new key. 256 bits cannot be guessed, so a fast hash is enough. */
@@ -92,7 +87,6 @@ export const decodeApiKeyEntries = (
   return Result.filterOrFail(entries, (found) => findDuplicates(found).length === 0, findDuplicates)
 }
 
-/** The hash by which a key is stored. */
 export const hashApiKey = (key: string): string => sha256(key).toString("hex")
 
 /** Grants of keys from flags: members only. An operator needs a key from a file. */

@@ -22,7 +22,6 @@ type RunFork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 /** The largest request id: some clients store ids as signed 32-bit integers. */
 const maxRequestId = 2 ** 31 - 1
 
-/** A message on its way to the network. */
 export interface QueuedMessage {
   /** In bytes. */
   readonly size: number
@@ -30,7 +29,6 @@ export interface QueuedMessage {
   readonly onDequeued: (size: number) => void
 }
 
-/** A message that has arrived. */
 export type ReceivedMessage =
   | { readonly type: "event"; readonly id: number | undefined; readonly event: string; readonly body: Body }
   | { readonly type: "ack"; readonly id: number; readonly values: ReadonlyArray<Body> }

@@ -83,7 +83,6 @@ const toContents = async (uri: string, mimeType: string | undefined, value: unkn
     : toTextContent(uri, documentMimeTypes.inline, JSON.stringify(value))
 }
 
-/** Makes the resource of a document. */
 export const makeDocument = (host: string, document: FunctionDocument): OfferedResource => {
   const { description, keywords, mimeType, name, pages, read, title } = document
   const uri = formatUri("dpe", host, [name])

@@ -9,7 +9,6 @@ import { defaultLine } from "../../domain/wire/lines.ts"
 /** Time limit of the authenticator, which may have to fetch keys. */
 const authenticationTimeout = Duration.seconds(10)
 
-/** The address of the client of a request. */
 export const remoteAddressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? "unknown"
 
 export type OperatorAccess = Effect.Success<typeof makeOperatorAccess>

@@ -31,7 +31,6 @@ export interface MemoryTool {
   ) => Effect.Effect<JsonObject, McpSessionError>
 }
 
-/** The context of a tool in this process. */
 const toToolContext = ({
   onProgress = () => Effect.void,
   responder

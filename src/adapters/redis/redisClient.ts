@@ -75,7 +75,6 @@ export type RedisAddress = Pick<RedisClientOptions, "credentialsProvider" | "dat
   readonly isSecure: boolean
 }
 
-/** Parses the URL. */
 export const parseRedisUrl = (url: Redacted.Redacted<string>): Effect.Effect<RedisAddress, RedisUrlInvalid> =>
   Effect.try({
     try: () => {

@@ -75,7 +75,6 @@ export const make = ({ input, interruptNotice, onInterrupt, output }: Terminal):
     return makeDialogue({ readLine }, printCancelled, printAbove)
   })
 
-/** Asks by a line reader. */
 export const prompterOf = ({ ask }: Pick<LineReader, "ask">): Prompter => ({
   readLine: (question) =>
     Effect.map(ask(question), (line) => (line._tag === "Line" ? Option.some(line.text) : Option.none()))

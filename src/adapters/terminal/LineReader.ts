@@ -40,7 +40,6 @@ interface Prompt {
   readonly isPrivate?: (line: string) => boolean
 }
 
-/** A question on a terminal. */
 export interface LineQuestion {
   /** Text before the cursor, on one line. */
   readonly prompt: string
@@ -304,7 +303,6 @@ export const makeLineReader = Effect.fnUntraced(function* (streams: LineStreams)
     isTerminal,
     /** Reads the next line. Concurrent reads run one after the other. */
     read: (prompt: Prompt) => lock.withPermit(lines.next(prompt)),
-    /** Asks a question on a terminal. */
     ask: (question: LineQuestion): Effect.Effect<TerminalLine> =>
       isTerminal
         ? lock.withPermit(lines.next({ text: question.prompt, context: question.context }, question))

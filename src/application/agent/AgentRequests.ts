@@ -130,7 +130,6 @@ const longestIdentifier = "x".repeat(maxIdentifierLength)
 interface RequestsOptions {
   readonly name: string
   readonly office: string
-  /** Receives the statuses of the calls. */
   readonly statuses?: CallStatuses
   readonly peers?: KnownPeers
 }
@@ -198,7 +197,6 @@ const makeListings = (
   }
 }
 
-/** Makes the requests of an Agent. */
 export const makeAgentRequests = (
   member: OfficeMember,
   { name: agent, office, peers = makeKnownPeers(), statuses = makeCallStatuses() }: RequestsOptions

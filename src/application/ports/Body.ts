@@ -63,7 +63,6 @@ export const receivedBody = (value: unknown): Body => {
   return problem === undefined ? jsonBody(value) : invalidBody(badRequest(`Bad message: ${problem}`))
 }
 
-/** One of the protocol's decoders. */
 type Decoder<A> = (wire: unknown) => Result.Result<A, string>
 
 /** Decodes a complete body; the error is for the sender. */

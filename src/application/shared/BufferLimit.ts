@@ -131,7 +131,6 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
       refresh(connection)
       if (total - closing > maxBytes) enforce()
     },
-    /** Removes a closed connection. */
     remove,
     /** Bytes that all buffers hold. */
     totalBytes: (): number => {

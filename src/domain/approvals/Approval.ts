@@ -107,7 +107,6 @@ export type ApprovalDecision =
   /** The call ended before: its caller cancelled it, or has left. */
   | { readonly state: "cancelled"; readonly at: number }
 
-/** An approval that was decided. */
 export interface DecidedApproval {
   readonly approval: Approval
   readonly decision: ApprovalDecision

@@ -71,7 +71,6 @@ export type ApprovalsEvent =
     }
   | { readonly _tag: "TimePassed"; readonly id: string; readonly at: number }
   | { readonly _tag: "CallEnded"; readonly id: string; readonly at: number }
-  /** Ends a standing approval. */
   | { readonly _tag: "Revoked"; readonly id: string }
   /** The membership of the Agent has ended, and with it the standing approvals that it gave. */
   | { readonly _tag: "AgentLeft" }

@@ -28,7 +28,6 @@ const uploadMessages = {
 
 type UploadFailureReason = keyof typeof uploadMessages
 
-/** The error of a rejected upload (4019). */
 export const uploadRejected = (reason: UploadFailureReason): ProtocolError =>
   new ProtocolError({
     code: errorCodes.uploadFailed,

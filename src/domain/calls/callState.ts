@@ -23,7 +23,6 @@ interface CallTimes {
   readonly progressFrom: number
 }
 
-/** The state of a call at its Computer. */
 export type CallState = { readonly times: CallTimes } & (
   | { readonly _tag: "Preparing" }
   /** An MCP server starts that may have its tool. */
@@ -36,7 +35,6 @@ export type CallState = { readonly times: CallTimes } & (
   | { readonly _tag: "Ended" }
 )
 
-/** What happens to a call. */
 export type CallAct =
   | { readonly _tag: "ServersAwaited" }
   | { readonly _tag: "ServersReady" }

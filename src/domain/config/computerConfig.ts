@@ -185,7 +185,6 @@ export type ComputerConfig = typeof ComputerConfig.Type
 
 const encodeComputerConfig = Schema.encodeSync(ComputerConfig)
 
-/** Describes a configuration on the wire. */
 export const ReportedConfig = Schema.Struct({
   inputs: Inputs,
   servers: Schema.Record(Schema.String, Schema.Struct(reportedFields).pipe(Schema.encodeKeys(wireKeys)))

@@ -15,7 +15,6 @@ const entryBytes = (key: string, count: number): number =>
  */
 export class NotificationBacklog {
   readonly entries = new Map<string, ReadonlyArray<Notification>>()
-  /** The number of notifications. */
   size = 0
   /** Approximate memory of the entries. */
   bytes = 0

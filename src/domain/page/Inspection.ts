@@ -8,7 +8,6 @@ const Text = Schema.String.check(Schema.isMaxLength(2000))
 export const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const listOf = <S extends Schema.Constraint>(item: S, max: number) => Schema.Array(item).check(Schema.isMaxLength(max))
 
-/** An MCP server of a Computer. */
 export const InspectedServer = Schema.Struct({
   name: Text,
   state: Schema.Literals(["starting", "ready", "degraded", "idle", "restarting", "failing", "failed", "stopped"]),

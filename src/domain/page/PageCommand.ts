@@ -57,7 +57,6 @@ export const pageCommands = {
   ...requestCommands,
   /** Watches one office in a stream, instead of the one before: its Computers report their state. */
   Focus: define("Focus", "here", { stream: Identifier, ...officeFields }),
-  /** Closes the connection of a member. */
   Disconnect: define("Disconnect", "connection", { sid: Identifier }),
   /** Drains a node: it rejects joins and new calls until it ends. */
   Drain: define("Drain", "node", { node: Identifier }),
@@ -97,7 +96,6 @@ export type PageCommandTag = keyof typeof pageCommands
 export const PageCommand = Schema.Union(Object.values(pageCommands).map(({ schema }) => schema))
 export type PageCommand = typeof PageCommand.Type
 
-/** A command by its tag. */
 export type PageCommandOf<Tag extends PageCommandTag> = Extract<PageCommand, { readonly _tag: Tag }>
 
 /** The tags of the commands with a kind of target. */
@@ -147,7 +145,6 @@ export type PageCallMessage =
 
 /** The session of a page; requests other than GET carry `csrf` in the header `X-A2C-CSRF`. */
 export interface PageSession {
-  /** The name of the operator. */
   readonly subject: string
   /** The session was started with credentials, and another one needs them again. */
   readonly requiresSignIn: boolean

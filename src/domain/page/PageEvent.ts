@@ -82,14 +82,12 @@ export type PageEvent =
   | { readonly _tag: "Left"; readonly sid: string; readonly at: number }
   /** A call started, reported its status, or ended. Replaces what is known of the call. */
   | { readonly _tag: "Call"; readonly call: PageCall }
-  /** A Computer announced a change of a part. */
   | ({
       readonly _tag: "Updated"
       readonly computer: ComputerName
       readonly part: ComputerPart
       readonly at: number
     } & OfficeAddress)
-  /** A rejected connection, join or request. */
   | {
       readonly _tag: "Rejected"
       readonly node: string

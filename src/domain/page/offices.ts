@@ -32,7 +32,6 @@ const summarize = (
   }
 }
 
-/** An office with its members and its activity. */
 export type OfficeSummary = ReturnType<typeof summarize>
 
 /** All offices that have members, by id and line. */

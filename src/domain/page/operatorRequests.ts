@@ -42,11 +42,9 @@ const decides: IsPermitted = ({ approvals }) => approvals
 export const operatorRequests = {
   /** Asks for the inspection once its revision differs from `revision`, or `waitMillis` have passed. */
   inspect: defineRequest("a2c:inspect", InspectRequest, InspectReply, ({ inspection }) => inspection),
-  /** Fetches an approval with all arguments. */
   getApproval: defineRequest("a2c:get_approval", Schema.Struct({ id: BoundedText }), ApprovalView, decides),
   /** Decides about a call in the name of an operator. */
   decideApproval: defineRequest("a2c:decide_approval", Decision, ApprovalView, decides),
-  /** Asks how a call would be decided. */
   explainCall: defineRequest(
     "a2c:explain_call",
     ExplainedCall,

@@ -21,7 +21,6 @@ export const promptsIn = (list: JsonObject) =>
     objectsIn(prompts).flatMap(({ arguments: listed, description, name, title }) => {
       if (typeof name !== "string") return []
       return {
-        /** The identity of the MCP server in the office. */
         server: stringOrEmpty(id),
         name,
         title: stringOrEmpty(title),
@@ -34,7 +33,6 @@ export const promptsIn = (list: JsonObject) =>
     })
   )
 
-/** A prompt of an MCP server. */
 export type ServerPrompt = ReturnType<typeof promptsIn>[number]
 
 /** The messages in the result of `prompts/get`; the content of each is a block as those of results. */

@@ -7,7 +7,6 @@ export type OfficeViewName = (typeof officeViews)[number] | "unknown"
 /** What a view shows, such as the chosen tool; each with its address. */
 type RouteParameters = { readonly [name: string]: string }
 
-/** A view of an office. */
 export interface OfficeRoute {
   readonly _tag: "Office"
   readonly address: OfficeAddress

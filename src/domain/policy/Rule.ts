@@ -1,5 +1,5 @@
+import type { Approval } from "../approvals/Approval.ts"
 import type { JsonObject } from "../json.ts"
-import type { ComputerName } from "../model/ids.ts"
 
 /** What a policy decides about a call: it runs, it needs consent, or it fails. */
 export type PolicyAction = "allow" | "ask" | "deny"
@@ -15,23 +15,15 @@ export const formatOutcome = (action: PolicyAction, canAsk: boolean): string =>
   action === "ask" && !canAsk ? `${outcomes.ask}, for which this Computer cannot ask: 4005` : outcomes[action]
 
 /** Facts about a call of an Agent or an operator. Names, annotations and arguments are foreign text. */
-export interface PolicyCall {
+export interface PolicyCall extends Pick<Approval, "computer" | "server" | "tool" | "shortName" | "params"> {
   /** The name of the caller. It begins with `operator:` for an operator alone, whose subject follows. */
   readonly subject: string
   /** The office of the call; `undefined` outside an office. */
   readonly office: string | undefined
-  readonly computer: ComputerName
-  /** The MCP server, by its name in the configuration. */
-  readonly server: string
-  /** The exposed name of the tool. */
-  readonly tool: string
-  /** Its alias, or else its name at the MCP server. */
-  readonly shortName: string
   /** Its name at the MCP server. */
   readonly originalName: string
   /** The MCP annotations of the tool. The MCP server declares them: they are only as trustworthy as the server. */
   readonly annotations: JsonObject | undefined
-  readonly params: JsonObject
 }
 
 /** A decision about a call. */

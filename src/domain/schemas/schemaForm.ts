@@ -60,7 +60,6 @@ type FieldKind =
   | { readonly _tag: "Variants"; readonly variants: ReadonlyArray<FormField> }
   | { readonly _tag: "Json"; readonly isObject?: true }
 
-/** A field of a form. */
 export type FormField = FieldCommon & FieldKind
 
 const json: FieldKind = { _tag: "Json" }

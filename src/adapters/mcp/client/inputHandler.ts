@@ -56,7 +56,6 @@ export const makeInputHandler = Effect.gen(function* () {
           })
         )
       }),
-    /** Handles a request of the server. */
     handle: async (
       { method, params }: { readonly method: string; readonly params?: unknown },
       { signal }: { readonly signal: AbortSignal }

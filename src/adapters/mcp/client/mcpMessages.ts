@@ -52,7 +52,6 @@ export const decodeInfo = (
   }
 }
 
-/** The notifications of changes. */
 const changeMethods: { readonly [T in McpChange["_tag"]]: string } = {
   ToolsChanged: "notifications/tools/list_changed",
   ResourcesChanged: "notifications/resources/list_changed",

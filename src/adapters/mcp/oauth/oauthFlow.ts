@@ -206,7 +206,6 @@ interface OAuthFlowOptions {
   readonly url: URL
   readonly challenge: Challenge
   readonly credentials: OAuthCredentials
-  /** Given for interactive authorization. */
   readonly redirect?: RedirectListener
 }
 

@@ -126,7 +126,6 @@ const taskMethods = (published: PublishedTasks): Readonly<Record<string, MethodH
     "answer" in input ? methodNotFound(method) : published.update(params, input.responses, input.modes)
 })
 
-/** Handles client requests with a session. */
 export const makeMethodHandler = (
   session: PublishableSession,
   runRound: Effect.Success<typeof makeInputRounds>,
@@ -141,7 +140,6 @@ export const makeMethodHandler = (
     return {}
   })
 
-  /** Passes a request on. */
   const forward =
     (method: McpMethod): MethodHandler =>
     ({ params }) =>

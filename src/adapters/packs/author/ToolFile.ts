@@ -1,18 +1,11 @@
 import { Schema } from "effect"
+import type { PackFile } from "../../../application/ports/packs/PackLoader.ts"
 
 /**
  * A file of a call. It is a web `File`, so it works with `FormData` and `fetch`. It is stored on disk until the call
  * ends, and read on demand.
  */
-export interface ToolFile extends File {
-  /** Original name, without folders. */
-  readonly filename: string
-  /** Media type, such as `text/plain`; `application/octet-stream` by default. */
-  readonly contentType: string
-  /** In bytes. */
-  readonly size: number
-  /** Absolute path. */
-  readonly path: string
+export interface ToolFile extends File, PackFile {
   /** Same as `bytes()`. */
   readonly read: () => Promise<Uint8Array>
 }

@@ -19,11 +19,9 @@ export const fileOperation =
   <A>(work: () => Promise<A>): Effect.Effect<A, PackInstallError> =>
     Effect.tryPromise({ try: work, catch: (error) => installFailed(`${problem}: ${thrownMessage(error)}`) })
 
-/** A program that installs packages. */
 interface Installer {
   readonly command: string
   readonly args: ReadonlyArray<string>
-  /** The working folder. */
   readonly folder: string
   /** True for a line that tells why it fails. */
   readonly isError: (line: string) => boolean

@@ -170,7 +170,6 @@ const resolveToken = (url: string, token: Token | undefined): Effect.Effect<stri
 
 type ConnectRequest = Parameters<TransportClient["Service"]["connect"]>[0]
 
-/** Connects at one path. */
 const connectAt = Effect.fnUntraced(function* (
   options: ConnectOptions,
   network: TransportChooser,

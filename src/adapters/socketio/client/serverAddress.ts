@@ -29,7 +29,6 @@ const queryProblem = (parameters: URLSearchParams): string | undefined => {
 export const isServerUrl = (text: string): boolean =>
   ["http:", "https:", "ws:", "wss:"].includes(URL.parse(text)?.protocol ?? "")
 
-/** Parses the URL of a Server. */
 export const parseServerUrl = (text: string): Effect.Effect<ServerAddress, Unreachable> => {
   const fail = (reason: string) =>
     Effect.fail(new Unreachable({ message: `Cannot reach ${displayUrl(text)}: ${reason}`, permanent: true }))

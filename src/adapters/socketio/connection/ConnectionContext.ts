@@ -13,7 +13,6 @@ type Serve = TransportServer["Service"]["serve"]
 /** The metrics of a Server, and the arguments of the transport's `serve`. */
 export type ServeArguments = [metrics: ServerMetrics["Service"], ...given: Required<Parameters<Serve>>]
 
-/** The transport of a Server. */
 export const transportServerLayer = (serve: (...given: ServeArguments) => ReturnType<Serve>) =>
   Layer.effect(
     TransportServer,
@@ -24,7 +23,6 @@ export const transportServerLayer = (serve: (...given: ServeArguments) => Return
     )
   )
 
-/** Options of the messages of a Server. */
 export interface MessageOptions {
   /** Namespace of Socket.IO, `/smcp` by default. Members of other implementations use the default. */
   readonly namespace?: string

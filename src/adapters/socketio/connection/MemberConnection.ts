@@ -184,7 +184,6 @@ export abstract class MemberConnection implements LinkConnection {
     this.context.unauthenticated.delete(this)
   }
 
-  /** Handles a packet of the namespace. */
   protected abstract onPacket(packet: InboundPacket): Violation | undefined
 
   /** Handles the bytes of a text; `undefined` stands for a binary frame. */

@@ -149,7 +149,6 @@ export interface ServerLinkContext extends MessageLinkContext {
   readonly namespace: string
 }
 
-/** The connection of a link. */
 export interface LinkConnection {
   readonly traffic: Traffic
   readonly write: (message: OutboundMessage, link: ServerLink) => void

@@ -198,7 +198,6 @@ export class StockConnection extends MemberConnection {
     this.#polling.destroyUnread()
   }
 
-  /** Closes the connection of a member. */
   closeMember(): void {
     if (this.#link !== undefined) this.engineSocket.close()
   }

@@ -84,7 +84,6 @@ interface TaskParts extends Pick<ToolTask, "computer" | "id"> {
 
 const decodeTaskView = makeDecoder(TaskView)
 
-/** Makes the handle of a task at a Computer. */
 export const makeToolTask = ({ computer, id, line, receiver, restore, send, statuses }: TaskParts): ToolTask => {
   const request = (method: TaskMethod, params: JsonObject, timeout?: number) =>
     send(method, { id, ...params }, timeout).pipe(

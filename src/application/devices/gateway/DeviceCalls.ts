@@ -15,7 +15,6 @@ const invalidArguments = (service: string, errors: ReadonlyArray<string>): Servi
   return failedOutcome(`'${service}' was not called: its arguments do not match its schema.${list}`)
 }
 
-/** In-flight calls of one device. */
 export const makeDeviceCalls = Effect.fnUntraced(function* (
   device: string,
   { sendMcp }: FrameLink,

@@ -37,7 +37,6 @@ export type DeviceRegistry = Effect.Success<typeof makeDeviceRegistry>
 
 const changeDebounce = Duration.millis(100)
 
-/** Connected devices and their services. */
 export const makeDeviceRegistry = Effect.gen(function* () {
   const entries = new Map<string, DeviceEntry>()
   let tools: Map<string, RegisteredService> | undefined

@@ -29,11 +29,13 @@ export interface PackSource {
 
 /** A file uploaded with a call. It stays on disk until the call has ended. */
 export interface PackFile {
+  /** Original name, without folders. */
   readonly filename: string
+  /** Media type, such as `text/plain`; `application/octet-stream` by default. */
   readonly contentType: string
-  /** Bytes. */
+  /** In bytes. */
   readonly size: number
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string
 }
 

@@ -24,7 +24,6 @@ export class InFlightCall {
   readonly office: OfficeKey
   /** Missing at the node of the Computer. */
   readonly origin: CallOrigin | undefined
-  /** The id of the request. */
   readonly reqId: () => string | undefined
   /** What the Computer reported last, and the approval with its decision. */
   reported: Pick<StartedCall, "status" | "approval" | "decision"> | undefined

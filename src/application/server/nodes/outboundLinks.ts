@@ -102,11 +102,9 @@ export const makeOutboundLinks = Effect.gen(function* () {
       if (waiting.length >= maxWaiting) return use(Result.fail(unreachable(node, "too much waits for it")))
       waiting.push(use)
     },
-    /** Closes the link to a node. */
     close,
     /** Bytes that wait for the other nodes. */
     backlog: (): number => openLinks().reduce((bytes, link) => bytes + link.backlog(), 0),
-    /** Open links. */
     count: (): number => openLinks().length
   }
 })

@@ -34,7 +34,6 @@ export interface StartedCall {
   readonly decision?: CallDecision
 }
 
-/** The decision of an approver about a call. */
 type CallDecision = Extract<CallStatus, { readonly _tag: "Decided" }>
 
 /** A routed request and its outcome. */

@@ -21,7 +21,6 @@ interface CommandOptions extends ComputerHandlerOptions {
   readonly focus: Focus
 }
 
-/** Makes the function that executes commands. */
 export const makeCommands = Effect.fnUntraced(function* (
   server: WatchedServer,
   { bodies, documents, focus, recorded }: CommandOptions

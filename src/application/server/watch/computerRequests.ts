@@ -35,7 +35,6 @@ const requestTimeout = Duration.seconds(10)
 
 const transferTimeout = Duration.seconds(10)
 
-/** A Computer as commands of the page name it. */
 export interface ComputerAddress {
   readonly line: string
   readonly office: string

@@ -17,7 +17,6 @@ const retryDelay = Duration.seconds(5)
 /** Larger reports, in bytes of JSON text, are ignored: their parse would delay other members. */
 const maxInspectionBytes = 1024 * 1024
 
-/** The Computers that report to one stream. */
 export type Inspections = Effect.Success<ReturnType<typeof makeInspections>>
 
 /**

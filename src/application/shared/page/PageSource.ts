@@ -29,10 +29,8 @@ export const operatorNameOf = ({ identity }: Pick<Operator, "identity">): string
 
 export type PageReply = PageReplies[PageCommandTag]
 
-/** Executes a command of an operator. */
 export type ExecuteCommand = (command: PageCommand, operator: Operator) => Effect.Effect<PageReply, ProtocolError>
 
-/** A handler for each command. */
 export type PageHandlers = {
   readonly [Tag in PageCommandTag]: (
     command: PageCommandOf<Tag>,
@@ -60,7 +58,6 @@ export const handleRequests = (send: SendRequest) =>
     ])
   ) as unknown as Pick<PageHandlers, Capitalize<PageMethodName>>
 
-/** Executes each command by its handler. */
 export const executeBy =
   (handlers: PageHandlers): ExecuteCommand =>
   (command, operator) =>

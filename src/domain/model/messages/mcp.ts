@@ -73,7 +73,6 @@ const repairServer = (server: unknown): unknown => {
   }
 }
 
-/** The codec of the result of `servers/list`. */
 export const mcpServerListCodec = makeListCodec(
   Schema.Struct({ servers: Schema.Array(McpServerInfo) }),
   "servers",

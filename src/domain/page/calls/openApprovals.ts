@@ -11,7 +11,6 @@ export interface ListedApproval {
   readonly approval: AwaitedApproval
 }
 
-/** The approval that a call waits for. */
 const awaitedBy = (call: PageCall): AwaitedApproval | undefined =>
   call.status?._tag === "WaitingForConsent" && phaseOf(call) === "consent" ? call.status.approval : undefined
 
@@ -32,7 +31,6 @@ export const findOpenApprovals = (calls: PageState["calls"]): ReadonlyArray<List
     })
     .toSorted((one, other) => one.call.startedAt - other.call.startedAt)
 
-/** The approvals of one office. */
 export const approvalsOfOffice = (
   open: ReadonlyArray<ListedApproval>,
   { line, office }: OfficeAddress

@@ -8,8 +8,7 @@ import type { PageBatch } from "../../../../domain/page/PageEvent.ts"
 import { makeCodec } from "../../../../domain/validation.ts"
 import { type Body, decodeBody, jsonBody } from "../../../ports/Body.ts"
 import type { Reply } from "../../../ports/Transport.ts"
-import type { PageStream } from "../../../shared/page/openPageStream.ts"
-import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
+import type { CallAsOperator, PageSource } from "../../../shared/page/PageSource.ts"
 import { secureRandomHex } from "../../../shared/secureRandom.ts"
 
 /** The event of requests between nodes for their operators. */
@@ -80,13 +79,7 @@ type Open = Effect.Effect<
   Scope.Scope
 >
 
-interface ServiceOptions {
-  readonly open: Effect.Effect<PageStream, ProtocolError, Scope.Scope>
-  readonly execute: ExecuteCommand
-  readonly call: CallAsOperator
-}
-
-const openPage = (open: ServiceOptions["open"]): Open =>
+const openPage = (open: PageSource["open"]): Open =>
   Effect.map(open, ({ next, snapshot }) => ({
     reply: snapshot,
     next: Effect.map(next, (batch) => ({ messages: batch === undefined ? [] : [batch], isLast: batch === undefined }))
@@ -106,7 +99,11 @@ const openCall = Effect.fnUntraced(function* (
 })
 
 /** Makes the function that serves the requests of other nodes, as long as the scope. */
-export const makeNodeService = Effect.fnUntraced(function* ({ call, execute, open }: ServiceOptions) {
+export const makeNodeService = Effect.fnUntraced(function* ({
+  call,
+  execute,
+  open
+}: Pick<PageSource, "call" | "execute" | "open">) {
   const scope = yield* Effect.scope
   const streams = new Map<string, Pick<Effect.Success<Open>, "next"> & { readonly scope: Scope.Closeable }>()
   const leases = yield* FiberMap.make<string, void>()
