@@ -33,7 +33,6 @@ const writeLine = (response: ServerResponse, text: string): Effect.Effect<void> 
 const decodeCommand = makeDecoder(PageCommand)
 const decodeCall = makeDecoder(PageCallRequest)
 
-/** A request of a session, and its response. */
 interface SessionRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse

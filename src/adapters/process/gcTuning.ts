@@ -115,7 +115,6 @@ export const tuneGcForRelay = (): void => {
   isTuned = true
 }
 
-/** Counts the bytes of a relayed message. */
 export const countRelayedBytes = (bytes: number): void => {
   bytesSinceCollection += bytes
   if (bytesSinceCollection < collectEveryBytes) return

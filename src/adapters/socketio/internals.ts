@@ -28,7 +28,6 @@ export const connectionIdOf = (socket: EngineSocket): string => socket["id"]
 export const webSocketOf = (transport: Transport): EngineRequest["websocket"] | undefined =>
   (transport as { readonly socket?: EngineRequest["websocket"] }).socket
 
-/** The connection below a WebSocket. */
 export const netSocketBelow = (webSocket: object): NetSocket | undefined =>
   (webSocket as { readonly _socket?: NetSocket })._socket
 

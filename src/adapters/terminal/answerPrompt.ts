@@ -13,7 +13,6 @@ import type { LineQuestion } from "./LineReader.ts"
 import { definedFields, type Field, fieldsOf, foreignFields } from "./foreignFields.ts"
 import { type Context, fieldsWithChoices, findChoice, maxTextLines } from "./questionContext.ts"
 
-/** Maximum lines of a message. */
 const maxMessageLines = 8
 
 /** Where a question comes from. Names are foreign text. */

@@ -22,7 +22,6 @@ import { Agent, type AgentOptions, type AgentShape } from "./Agent.ts"
 import type { AgentError } from "./AgentErrors.ts"
 import type { AmbiguousTool, UnknownTool } from "./OfficeView.ts"
 
-/** Ended calls in a snapshot. */
 const maxEndedCalls = 500
 
 /** Time between two reports of the activity. */

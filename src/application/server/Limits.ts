@@ -15,7 +15,6 @@ export interface LimitRow<A extends number | Duration.Duration = number | Durati
   readonly max: number
 }
 
-/** A kind of limits. */
 const kind =
   <A extends number | Duration.Duration>(metavar: LimitRow["metavar"], min: number, max: number) =>
   (byDefault: A, flag: string, help: string, consequence: string): LimitRow<A> => ({

@@ -112,7 +112,6 @@ export interface DecidedApproval {
   readonly decision: ApprovalDecision
 }
 
-/** The decision that an answer makes. */
 export const toDecision = (answer: ApprovalAnswer, by: string, at: number): ApprovalDecision => {
   if (answer.action === "cancel") return { state: "denied", by, at }
   if (answer.action === "deny") return { state: "denied", by, at, ...definedOnly({ reason: answer.reason }) }

@@ -48,7 +48,6 @@ export type Caller = typeof Caller.Type
 /** A caller that the Server of the office has verified. */
 export type OfficeCaller = Extract<Caller, { readonly membership: number }>
 
-/** The name of an operator in an office. */
 export const operatorName = (subject: string): string => `${operatorPrefix}${subject}`
 
 /**

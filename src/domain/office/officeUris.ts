@@ -41,7 +41,6 @@ export const parseOfficeUri = (uri: string, computers: Iterable<string>): Office
   return undefined
 }
 
-/** A file of a skill of an office. */
 export interface OfficeSkillFile {
   readonly computer: ComputerName
   readonly skill: string

@@ -98,7 +98,6 @@ export type PageCommand = typeof PageCommand.Type
 
 export type PageCommandOf<Tag extends PageCommandTag> = Extract<PageCommand, { readonly _tag: Tag }>
 
-/** The tags of the commands with a kind of target. */
 export type TagsWithTarget<T extends CommandTarget> = {
   [Tag in PageCommandTag]: (typeof pageCommands)[Tag]["target"] extends T ? Tag : never
 }[PageCommandTag]

@@ -26,7 +26,6 @@ const texts: Repair = (value) => {
 const isPattern = (value: unknown): boolean =>
   typeof value === "string" && Result.isSuccess(Result.try(() => new RegExp(value, "u")))
 
-/** The drafts that validators know. */
 const isKnownDraft = (value: unknown): boolean =>
   typeof value === "string" && /^https?:\/\/json-schema\.org\/draft(-0[67]|\/20(19-09|20-12))\/schema#?$/.test(value)
 

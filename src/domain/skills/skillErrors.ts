@@ -5,7 +5,6 @@ import { definedOnly } from "../objects.ts"
 /** Why a file of a skill cannot be read. The set is open: `io_error` is an addition. */
 export type SkillFileReason = "traversal" | "forbidden" | "not_found" | "too_large" | "io_error"
 
-/** The name of a skill is malformed. */
 export const invalidSkillName = (name: string) =>
   new ProtocolError({ code: errorCodes.invalidSkillName, message: "Invalid skill name format", details: { name } })
 

@@ -3,10 +3,8 @@ import { asObject, asString, asStrings, isJsonObject, type JsonObject, parseJson
 /** The MCP extension by which tools have a user interface, an app. */
 const appExtension = "io.modelcontextprotocol/ui"
 
-/** The type of the HTML of an app. */
 export const appMimeType = "text/html;profile=mcp-app"
 
-/** The scheme of the resources of apps. */
 export const appScheme = "ui://"
 
 /** True for the URI of an app: the case of a scheme has no meaning. */
@@ -47,13 +45,11 @@ export const isAppOnly = (meta: ToolMetadata): boolean => !isVisibleTo(meta, "mo
 /** True for a tool that the apps of its MCP server may call. */
 export const isCallableByApps = (meta: ToolMetadata): boolean => isVisibleTo(meta, "app")
 
-/** The URI of the app of a tool. */
 export const appUriOf = (meta: ToolMetadata): string | undefined => {
   const uri = asString(appOf(meta)["resourceUri"]) ?? asString(meta?.[flatAppKey])
   return uri !== undefined && isAppUri(uri) ? uri : undefined
 }
 
-/** True for a listed resource that is an app. */
 export const isAppResource = ({ uri }: JsonObject): boolean => typeof uri === "string" && isAppUri(uri)
 
 /** The key of a `_meta` by which an office tells how apps call the tool. */

@@ -19,7 +19,6 @@ export const shortToolName = ({ bundleId, name }: Pick<Tool, "name" | "bundleId"
     ? name.slice(bundleId.length + separator.length)
     : name
 
-/** The names of a tool at a Computer. */
 export interface ToolNames {
   /** The exposed name. */
   readonly tool: string
@@ -38,7 +37,6 @@ export const listToolNames = ({ originalName, shortName, tool }: ToolNames): Rea
 /** The tool of a published office that calls another tool of the office, by its arguments `name` and `arguments`. */
 export const callingTool = "tools_call"
 
-/** A call of a tool, by all of its names. */
 export interface NamedCall extends ToolNames {
   readonly params: JsonObject
 }

@@ -61,7 +61,6 @@ const replyCodec = <const F extends Schema.Struct.Fields>(
   names: { readonly [K in keyof F]?: string } = {}
 ) => makeCodec(wireStruct({ ...fields, reqId: Schema.String }, names))
 
-/** The codec of a reply with a list. */
 const listCodec = <const F extends Schema.Struct.Fields>(list: keyof F & string, fields: F) =>
   makeListCodec(wireStruct({ ...fields, reqId: Schema.String }), list)
 
@@ -246,10 +245,8 @@ export type Calls = typeof calls & {
 
 type Rows = typeof calls & typeof laterCalls
 
-/** The request of a row. */
 export type CallRequest<K extends keyof Rows> = Parameters<Rows[K]["timeoutSeconds"]>[0]
 
-/** The reply of a row. */
 type CallReply<K extends keyof Rows> = Rows[K]["reply"] extends Codec<infer Reply> ? Reply : never
 
 /** What a reply has beside the id of its request. */
@@ -264,10 +261,8 @@ export type MethodName = {
 /** A tool call; `timeout` in whole seconds. */
 export type ToolCallRequest = CallRequest<"toolCall">
 
-/** The row of a method. */
 type MethodRow<K extends MethodName> = Rows[K]["method"]
 
-/** The fields that the arguments of a method name. */
 type NamedFields<K extends MethodName> = ReturnType<MethodRow<K>["toFields"]>
 
 /** Shows the members of a type instead of how it is made. */
@@ -287,7 +282,6 @@ export type MethodArguments<K extends MethodName, More = unknown> = [
   ...(keyof (MethodOptions<K> & More) extends never ? [] : [options?: MethodOptions<K> & More])
 ]
 
-/** The result of a method. */
 export type MethodResult<K extends MethodName> = ReturnType<MethodRow<K>["toResult"]>
 
 const isMethod = (name: string): name is MethodName => "method" in calls[name as keyof typeof calls]

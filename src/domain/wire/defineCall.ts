@@ -55,7 +55,6 @@ interface CallParts<F extends Schema.Struct.Fields, Reply>
 /** The fields of a request beside its target. */
 type FieldsOf<F extends Schema.Struct.Fields> = Schema.Struct<F>["Type"]
 
-/** A request with its target. */
 type RequestWith<F extends Schema.Struct.Fields> = TargetRequest & FieldsOf<F>
 
 /** Defines a request to a Computer. */

@@ -25,7 +25,6 @@ import { writePack } from "../cli/tools/newPack.ts"
 import { gatewayLayer } from "../layers/gatewayLayer.ts"
 import { packHostLayer } from "../layers/packHostLayer.ts"
 
-/** The services of the lamp. */
 const lamp = Effect.gen(function* () {
   let isOn = false
   const text = () => ({ content: [{ type: "text", text: isOn ? "The lamp is on." : "The lamp is off." }] })

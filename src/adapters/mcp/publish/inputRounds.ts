@@ -46,7 +46,6 @@ export const makeOpenQuestions = () => {
     },
     /** Waits until a question is open, and for others that are asked at the same time. */
     asked: Effect.andThen(asked.await, Effect.yieldNow),
-    /** Waits for the answer to a question. */
     answer: (request: InputRequest): Effect.Effect<InputAnswer> =>
       Effect.suspend(() => {
         const id = `question_${++count}`

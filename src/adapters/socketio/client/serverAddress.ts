@@ -25,7 +25,6 @@ const queryProblem = (parameters: URLSearchParams): string | undefined => {
   return new Set(names).size < names.length ? "a parameter of the query is repeated" : undefined
 }
 
-/** True for a URL with a scheme of Servers. */
 export const isServerUrl = (text: string): boolean =>
   ["http:", "https:", "ws:", "wss:"].includes(URL.parse(text)?.protocol ?? "")
 

@@ -32,7 +32,6 @@ export interface WebSocketListener extends Pick<TrafficListener, "onBytesReceive
   readonly isAdmitted: () => boolean
 }
 
-/** The bytes of a WebSocket. */
 export class WebSocketTraffic implements Traffic {
   readonly #webSocket: EngineRequest["websocket"]
   readonly #netSocket: Socket | undefined

@@ -18,7 +18,6 @@ export class SkillFileError extends Data.TaggedError("SkillFileError")<{
 /** The files of a skill could not be staged. */
 export class StagingError extends Data.TaggedError("StagingError")<{ readonly message: string }> {}
 
-/** An open file. */
 export interface OpenSkillFile {
   /** Its path below the root, with all links resolved and `/` between the segments. */
   readonly path: string
@@ -30,7 +29,6 @@ export interface OpenSkillFile {
   readonly read: (offset: number, length: number) => Effect.Effect<Uint8Array, SkillFileError>
 }
 
-/** A file to stage. */
 export interface StagedFile {
   /** A normalized path below the folder of the skill. */
   readonly path: string
@@ -38,7 +36,6 @@ export interface StagedFile {
   readonly isExecutable?: boolean
 }
 
-/** The content of a skill to stage. */
 export type StagedContent =
   | { readonly _tag: "Archive"; readonly format: ArchiveFormat; readonly bytes: Uint8Array }
   | { readonly _tag: "Files"; readonly files: ReadonlyArray<StagedFile> }

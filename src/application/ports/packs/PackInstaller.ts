@@ -4,7 +4,6 @@ import type { PackLanguage } from "../../../domain/packs/packNames.ts"
 /** The packages of a pack could not be installed. */
 export class PackInstallError extends Data.TaggedError("PackInstallError")<{ readonly message: string }> {}
 
-/** A pack whose packages are installed. */
 export interface PackToInstall {
   readonly folder: string
   readonly language: PackLanguage

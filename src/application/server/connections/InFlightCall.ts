@@ -58,7 +58,6 @@ export class InFlightCall {
   /** The time by which the request was extended. */
   readonly takeExtension = (): Duration.Duration => this.#extension?.take() ?? Duration.zero
 
-  /** Takes the function that drops the request. */
   started(dropRequest: () => void): void {
     this.#dropRequest = dropRequest
   }

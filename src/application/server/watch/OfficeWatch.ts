@@ -26,7 +26,6 @@ import { openPageStream } from "../../shared/page/openPageStream.ts"
 import type { CallAsOperator, PageSource } from "../../shared/page/PageSource.ts"
 import type { StreamBuffer } from "../../shared/page/StreamBuffer.ts"
 
-/** Members in a snapshot. */
 export const maxSnapshotMembers = 2000
 
 /** Time between two reports of the node and of the activity. */

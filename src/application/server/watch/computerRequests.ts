@@ -41,7 +41,6 @@ export interface ComputerAddress {
   readonly computer: ComputerName
 }
 
-/** The line with a name, if the Server serves it. */
 export const findLine = ({ servedLines }: WatchedServer, name: string): Effect.Effect<ProtocolLine, ProtocolError> => {
   const line = servedLines.find((one) => one.name === name)
   return line === undefined ? Effect.fail(notFound(`The Server does not serve the line ${name}`)) : Effect.succeed(line)

@@ -53,10 +53,8 @@ export const toMembershipEvent = (
   }
 }
 
-/** The id of a call of a node. */
 export const callId = (node: string, serial: number): string => `${node}/${serial}`
 
-/** A call as the page shows it. */
 export const toPageCall = (call: StartedCall, node: string): PageCall => {
   const { agent, computer, decision, event, line, reqId, request, serial, startedAt, status, subject } = call
   // The routing has parsed the head.

@@ -84,7 +84,6 @@ export const makeStreamBuffer = (shownCalls: Iterable<string>) => {
     setStatus: (next: ReadonlyArray<PageEvent>): void => void (status = next),
     hasEvents: (): boolean =>
       changed.size + waiting.size + ended.length + events.length + status.length + omittedCalls + droppedEvents > 0,
-    /** Takes all events as a batch. */
     take: (at: number): PageBatch => {
       const calls = takeCalls().map((call): PageEvent => ({ _tag: "Call", call }))
       const batch = { at, events: [...events, ...calls, ...status], omittedCalls, droppedEvents }

@@ -42,7 +42,6 @@ const fitting = (items: ReadonlyArray<string>, separator: string, length: number
 const joinFirst = (all: ReadonlyArray<string>, shown: ReadonlyArray<string>, separator: string): string =>
   [...shown, ...(all.length > shown.length ? [`${all.length - shown.length} more`] : [])].join(separator)
 
-/** What a Computer offers. */
 export interface ComputerOffer {
   readonly tools: ReadonlyArray<Tool>
   /** Its MCP servers, for protocol lines whose tools do not name theirs. */

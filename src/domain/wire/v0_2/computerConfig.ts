@@ -8,7 +8,6 @@ const decode = makeDecoder(ComputerConfig)
 type WireInputs = ReturnType<typeof encodeReportedConfig>["inputs"]
 type Option = Extract<NonNullable<WireInputs>[number], { readonly type: "pickString" }>["options"][number]
 
-/** Changes the options of inputs. */
 export const mapOptions = (inputs: WireInputs, change: (option: Option) => Option): WireInputs =>
   inputs?.map((input) => (input.type === "pickString" ? { ...input, options: input.options.map(change) } : input))
 

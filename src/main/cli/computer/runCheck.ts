@@ -42,7 +42,6 @@ const sourceTexts = {
   default: "its default"
 } as const
 
-/** One input and the source of its value. */
 const inputSummary = Effect.fnUntraced(function* (config: ComputerConfig, input: Input) {
   const { id, type } = input
   const [user] = serversUsingInput(config, id)

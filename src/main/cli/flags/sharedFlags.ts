@@ -141,7 +141,6 @@ export const words = (name: string, help: string, min = 0) => Argument.variadic(
 /** A word that may be left out. */
 export const optionalWord = (name: string, help: string) => Argument.withDefault(word(name, help), undefined)
 
-/** The arguments of a tool as words. */
 export const argumentWords = words(
   "arguments",
   "KEY=VALUE, converted by the tool's schema; KEY=@FILE, a text file; KEY:=JSON; or all arguments: @FILE, - for stdin"

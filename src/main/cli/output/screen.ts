@@ -14,10 +14,8 @@ export const textColumns = (): number => {
 const columnsOf = ({ columns, isTTY }: NodeJS.WriteStream): number =>
   isTTY ? Math.max(minColumns, columns || 80) : Number.POSITIVE_INFINITY
 
-/** The columns for tables on stdout. */
 export const tableColumns = (): number => columnsOf(process.stdout)
 
-/** The columns for messages on stderr. */
 export const errorColumns = (): number => columnsOf(process.stderr)
 
 /** A terminal where text is drawn again; `undefined` where it cannot be. */
@@ -45,5 +43,4 @@ export const tableTerminal = () => {
   )
 }
 
-/** Makes the function that colours texts for stdout. */
 export const paintForOutput = () => makePaint(process.stdout)

@@ -44,7 +44,6 @@ export const splitWords = (line: string): Result.Result<ReadonlyArray<string>, s
 export const quoteWord = (word: string): string =>
   /^[^\s'"\\{[][^\s'"\\]*$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 
-/** The distinct words at a position of the names of commands. */
 const nameWordsAt = (commands: ReadonlyArray<ReplCommand>, position: number): ReadonlyArray<string> => [
   ...new Set(commands.flatMap(({ name }) => name.split(" ").slice(position, position + 1)))
 ]

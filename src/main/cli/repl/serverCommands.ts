@@ -43,7 +43,6 @@ export const formatServerOffer = (name: string, state: ServerState, { entries }:
 const isMissing = (state: ServerState): boolean =>
   !isOffered(state) || (state._tag === "Idle" && state.failure !== undefined)
 
-/** The status of the membership, in one line. */
 export const officeStatusLine = Effect.gen(function* () {
   const computer = yield* Computer
   const office = yield* computer.office

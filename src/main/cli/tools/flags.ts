@@ -76,7 +76,6 @@ export const serveFlags = {
 }
 export type ServeToolsCommandOptions = Command.Command.Config.Infer<typeof serveFlags>
 
-/** The flags of HTTP alone. */
 export const httpFlags = [
   "host",
   "port",

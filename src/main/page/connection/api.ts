@@ -84,7 +84,6 @@ export const sendCommand = async <T extends Page.PageCommandTag>(
 export const callOfficeTool = (request: Page.PageCallRequest, signal: AbortSignal) =>
   parseLines<Page.PageCallMessage>(send("POST", "calls", request, signal))
 
-/** Gives the messages of the stream of events. */
 export const streamEvents = (signal: AbortSignal) => parseLines<PageMessage>(request("events", { signal }))
 
 /** The values of a response with a line of JSON for each; empty lines keep it open. */

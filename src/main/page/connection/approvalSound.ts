@@ -17,7 +17,6 @@ export const isSoundOn = signal(readSetting(setting) === "on")
 
 let audio: AudioContext | undefined
 
-/** Plays a short tone. */
 const playTone = async (): Promise<void> => {
   audio ??= new AudioContext()
   // Browsers suspend sound until the first click on the page.

@@ -27,7 +27,6 @@ export const connectionWords = (): ReadonlyArray<string> => {
 export const memberCommand = (role: "agent" | "computer", office: string, rest: string): string =>
   `${["a2c", role, ...connectionWords(), "--office", office].map(quoteForShell).join(" ")} ${rest}`
 
-/** An office as it is now. */
 export const currentOffice = (address: OfficeAddress) => findPageOffice(pageState.value, address)
 
 /** Another text after a Computer has announced a change of one of its parts, or has joined again. */

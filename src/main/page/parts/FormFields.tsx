@@ -52,7 +52,6 @@ const controlAttributes = ({ id, name, problem }: Pick<ControlProps, "id" | "nam
   ...problemAttributes({ id, problem })
 })
 
-/** The attributes of a control for a text. */
 const textAttributes = (props: ControlProps, value: string, onText: (text: string) => void) => ({
   ...controlAttributes(props),
   value,
@@ -329,7 +328,6 @@ export interface GroupFieldsProps extends Pick<FieldProps, "value" | "onChange">
   readonly onFocus?: ((name: string) => void) | undefined
 }
 
-/** The members of a group. */
 export const GroupFields = ({ field, onChange, onFocus, path = "", suggestions, value }: GroupFieldsProps) =>
   formMembers(field, value).map(({ name, ...member }) => (
     <LabelledField

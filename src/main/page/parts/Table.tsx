@@ -12,7 +12,6 @@ export interface Column<A> {
   readonly kind?: (row: A) => string
 }
 
-/** A column of numbers. */
 export const countColumn = <A,>(title: string, count: (row: A) => number): Column<A> => ({
   title,
   cell: (row) => formatCount(count(row))

@@ -40,7 +40,6 @@ export const LongText = ({ text, code = false }: { readonly text: string; readon
   )
 }
 
-/** A JSON value, indented. */
 export const JsonText = ({ value }: { readonly value: unknown }) => {
   const text = useMemo(() => JSON.stringify(value, null, 2) ?? "null", [value])
   return <LongText text={text} code />

@@ -6,10 +6,8 @@ import type { Fetched } from "../connection/api.ts"
 import { CopyButton } from "./controls.tsx"
 import { LongText, Name } from "./Text.tsx"
 
-/** The command that starts a Computer in an office. */
 export const exampleCommand = (office: string): string => memberCommand("computer", office, "--config mcp.json")
 
-/** A command for a terminal. */
 export const Command = ({ text }: { readonly text: string }) => (
   <div class="row field">
     <LongText text={text} code />

@@ -12,16 +12,14 @@ import { LongText, Name, formatDateTime } from "../parts/Text.tsx"
 /** Documents that a Computer lists in one reply, as the protocol has it by default. */
 const pageSize = 20
 
-interface PreviewProps {
-  readonly address: OfficeAddress
-  readonly computer: string
-  readonly uri: string
-}
-
 /** A narrow page shows the document below the list. */
 const showElement = (element: HTMLElement | null) => element?.scrollIntoView({ block: "nearest" })
 
-const Preview = ({ address, computer, uri }: PreviewProps) => {
+const Preview = ({
+  address,
+  computer,
+  uri
+}: Record<"computer" | "uri", string> & { readonly address: OfficeAddress }) => {
   const command = { _tag: "GetDocument", ...address, computer, uri } as const
   const fetched = useReplies<"GetDocument">([{ version: "", command }])(command)
   return (

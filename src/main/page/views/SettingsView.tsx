@@ -34,7 +34,6 @@ const DisconnectButton = ({ member }: { readonly member: PageMember }) =>
     </CommandButton>
   )
 
-/** A member with its role. */
 export const MemberName = ({ of: { name, role } }: { readonly of: PageMember }) => (
   <>
     <Icon of={role} /> {roleNames[role]} <Name of={name} />

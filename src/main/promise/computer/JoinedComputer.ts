@@ -110,7 +110,6 @@ const toServerStateView = (state: ServerState): ServerStateView => {
 const toServerStateViews = (states: ServerStates): ReadonlyMap<string, ServerStateView> =>
   new Map([...states].map(([name, state]) => [name, toServerStateView(state)]))
 
-/** The options of every Computer. */
 export const computerChecks: ChecksOf<MemberComputerOptions> = {
   ...connectionChecks,
   approve: "strings",

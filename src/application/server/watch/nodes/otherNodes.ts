@@ -134,7 +134,6 @@ const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
 
 /** The other nodes of the cluster, as the operators of this one see and command them. */
 export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
-  /** The names of the other nodes. */
   const names = (): ReadonlyArray<string> => registry.state().nodes.filter((node) => node !== registry.node)
   const request = makeRequestNode(nodeLink)
 

@@ -26,7 +26,6 @@ const rowHeight = 10
 const barHeight = 0.8
 const minBarWidth = 0.002
 
-/** The colour of the dot of a phase. */
 export const dotOf = (phase: CallPhase) => ({ "--phase": `var(--phase-${phase})` })
 
 interface CallTimelineProps {

@@ -46,7 +46,6 @@ const Phase = ({ of }: { readonly of: CallPhase }) => (
   </span>
 )
 
-/** A call in a line. */
 export const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => (
   <>
     <Phase of={phaseOf(call)} />
@@ -150,7 +149,6 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
   )
 }
 
-/** The timeout of the calls of an app. */
 const appTimeoutSeconds = 60
 
 /** The facts of a call, those first that a person asks for. Its only phase stands above them. */
@@ -198,7 +196,6 @@ interface CallAppProps {
   readonly result: JsonObject | undefined
 }
 
-/** The app of the tool that was called. */
 const CallApp = ({ call: { computer, id, line, office, tool = "" }, params, result }: CallAppProps) => {
   const found = findListedTool(useOfficeTools({ line, office }).tools, { computer, tool })
   if (found === undefined || params === undefined || result === undefined) return null

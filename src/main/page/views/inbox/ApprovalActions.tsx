@@ -12,7 +12,6 @@ import { ErrorText } from "../../parts/missing.tsx"
 import { SchemaForm } from "../../parts/SchemaForm.tsx"
 import { LongText } from "../../parts/Text.tsx"
 
-/** The answer of a command. */
 export type Answer = Pick<PageCommandOf<"DecideApproval">, "action" | "scope" | "until" | "reason" | "content">
 
 /** The length of the reason of a denial, as the command bounds it. */
@@ -69,7 +68,6 @@ export interface ApprovalActionsProps extends Pick<AnswerButtonProps, "tool" | "
   readonly error: PageError | undefined
 }
 
-/** The answers to an approval. */
 export const ApprovalActions = ({ error, isSending, isSteady, onAnswer, tool }: ApprovalActionsProps) => {
   const id = useId()
   const [period, setPeriod] = useState(0)

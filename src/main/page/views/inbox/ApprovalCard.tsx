@@ -197,7 +197,6 @@ const ApprovalCard = ({ entry, isSteady }: ApprovalCardProps) => {
   )
 }
 
-/** Cards of approvals. */
 export const ApprovalCards = ({ entries }: { readonly entries: ReadonlyArray<ListedApproval> }) => {
   const box = useRef<HTMLDivElement>(null)
   const isSteady = useSteady(box)

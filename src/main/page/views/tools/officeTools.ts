@@ -33,6 +33,5 @@ export const useOfficeTools = (address: OfficeAddress) => {
 /** A tool with its Computer and the rule of consent, where it is known. `key` is unique in the office. */
 export type PageTool = ReturnType<typeof useOfficeTools>["tools"][number]
 
-/** The tool of a Computer. */
 export const findListedTool = (tools: ReadonlyArray<PageTool>, { computer, tool }: OfficeRoute["parameters"]) =>
   tools.find((one) => one.tool.name === tool && one.computer.name === computer)
