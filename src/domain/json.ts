@@ -176,8 +176,7 @@ export const stringOrEmpty = (value: unknown): string => (typeof value === "stri
 export const asObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
 /** The objects of a list; empty for another value. */
-export const objectsIn = (value: unknown): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
+export const objectsIn = (value: unknown) => (Array.isArray(value) ? value.filter(isJsonObject) : [])
 
 export const asStrings = (value: unknown): ReadonlyArray<string> | undefined =>
   Array.isArray(value) && value.every((item): item is string => typeof item === "string") ? value : undefined

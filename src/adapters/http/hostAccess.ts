@@ -55,8 +55,7 @@ export const mayName = (peer: AddressKind, to: AddressKind): boolean => {
 }
 
 /** True for loopback addresses, with or without brackets, and `localhost`. Other names may resolve to any address. */
-export const isLoopbackHost = (host: string): boolean =>
-  host.toLowerCase() === "localhost" || addressKind(host) === "loopback"
+export const isLoopbackHost = (host: string) => host.toLowerCase() === "localhost" || addressKind(host) === "loopback"
 
 /** The pages that may use a server. */
 export interface PageAccess {

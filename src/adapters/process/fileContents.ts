@@ -76,8 +76,7 @@ const maxOwnDescriptor = 255
 
 const attempt = <A>(operation: () => A): A | undefined => Result.getOrUndefined(Result.try(operation))
 
-const isWritable = (descriptor: number): boolean =>
-  attempt(() => writeSync(descriptor, new Uint8Array(0))) !== undefined
+const isWritable = (descriptor: number) => attempt(() => writeSync(descriptor, new Uint8Array(0))) !== undefined
 
 /** True for a pipe whose other end is in this process: Node wakes itself through such pipes. */
 const isOwnPipe = (descriptor: number, { dev, ino }: Stats): boolean =>

@@ -30,8 +30,7 @@ const codePatterns = [...reconnectCodes, ...waitCodes, "ERR"].map(
 )
 
 /** The code of an error reply; `undefined` for an error of the connection. */
-const errorCodeOf = (reason: string): string | undefined =>
-  codePatterns.find(([, pattern]) => pattern.test(reason))?.[0]
+const errorCodeOf = (reason: string) => codePatterns.find(([, pattern]) => pattern.test(reason))?.[0]
 
 /** True for an error reply after which all connections are replaced. */
 export const needsReconnect = (reason: string): boolean => reconnectCodes.includes(errorCodeOf(reason) ?? "")

@@ -73,8 +73,7 @@ const resolveInside = async (root: string, below: string): Promise<{ root: strin
   return { root: realRoot, path: resolved }
 }
 
-const versionOf = ({ ctimeNs, dev, ino, mtimeNs, size }: BigIntStats): string =>
-  [dev, ino, size, mtimeNs, ctimeNs].join(":")
+const versionOf = ({ ctimeNs, dev, ino, mtimeNs, size }: BigIntStats) => [dev, ino, size, mtimeNs, ctimeNs].join(":")
 
 type Opened = Awaited<ReturnType<typeof openInside>>
 

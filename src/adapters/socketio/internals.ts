@@ -160,8 +160,7 @@ export const withCloseTimeout = (options: WebSocketServerOptions, closeTimeout: 
 export const queuedPackets = (socket: EngineSocket): EnginePackets => socket["writeBuffer"]
 
 /** Puts packets before all others. */
-export const requeue = (socket: EngineSocket, packets: EnginePackets): void =>
-  void socket["writeBuffer"].unshift(...packets)
+export const requeue = (socket: EngineSocket, packets: EnginePackets) => void socket["writeBuffer"].unshift(...packets)
 
 /** Replaces the timer that waits for the pong after each ping. `start` gets the ping timeout in milliseconds. */
 export const replacePongTimer = (socket: EngineSocket, start: (millis: number) => NodeJS.Timeout): void => {

@@ -109,8 +109,7 @@ export interface Field {
   readonly maxLines?: number
 }
 
-export const definedFields = (fields: ReadonlyArray<Field>): ReadonlyArray<Field> =>
-  fields.filter(({ value }) => value !== undefined)
+export const definedFields = (fields: ReadonlyArray<Field>) => fields.filter(({ value }) => value !== undefined)
 
 /** Fields of one line, by their labels; undefined values are left out. */
 export const fieldsOf = (values: object): ReadonlyArray<Field> =>

@@ -1,5 +1,5 @@
 import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
-import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
+import { stringOrEmpty } from "../../domain/json.ts"
 import { formatFailedCall } from "../../domain/packs/params/paramsProblems.ts"
 import type { InspectedPart } from "../../domain/page/Inspection.ts"
 import type { McpChange, McpSession } from "../ports/McpSession.ts"
@@ -7,8 +7,7 @@ import { toolNotFoundError, toolsOnlySession, watchHub } from "../shared/toolsOn
 import { withParts } from "../shared/page/partsResource.ts"
 import type { PackTable, PackView } from "./PackTable.ts"
 
-const definitions = ({ tools }: PackTable): ReadonlyArray<JsonObject> =>
-  [...tools.values()].map(({ definition }) => definition)
+const definitions = ({ tools }: PackTable) => [...tools.values()].map(({ definition }) => definition)
 
 const describePack = ({ name, status }: PackView): InspectedPart => ({
   kind: "pack",

@@ -131,8 +131,7 @@ export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/Lim
 })
 
 /** The name of a limit in protocol errors and metrics: snake case. */
-export const formatLimitName = (limit: string): string =>
-  limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+export const formatLimitName = (limit: string) => limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 export interface ServerSettings {
   /** Timeout of requests that set no timeout. */

@@ -15,8 +15,7 @@ export const makeRequestId: Effect.Effect<string> = Effect.map(
 type Attributes = { readonly [name: string]: string | number | boolean }
 
 /** True when a tracer records spans; Effect's native tracer does not. */
-const isTracing = (context: Context.Context<never>): boolean =>
-  Context.get(context, Tracer.Tracer) !== Tracer.nativeTracer
+const isTracing = (context: Context.Context<never>) => Context.get(context, Tracer.Tracer) !== Tracer.nativeTracer
 
 /** Sends a request in a client span. `send` gets the `traceparent` to forward, if spans are recorded. */
 export const withPeerSpan = <A, E, R>(

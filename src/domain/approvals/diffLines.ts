@@ -10,8 +10,7 @@ export const maxDiffLines = 500
 /** Unchanged lines that a part keeps beside a change. */
 const contextLines = 3
 
-const toLines = (kind: DiffLine["kind"], texts: ReadonlyArray<string>): ReadonlyArray<DiffLine> =>
-  texts.map((text) => ({ kind, text }))
+const toLines = (kind: DiffLine["kind"], texts: ReadonlyArray<string>) => texts.map((text) => ({ kind, text }))
 
 /** Compares lines by their longest common subsequence. Time and memory grow with the product of the lengths. */
 const compareLines = (old: ReadonlyArray<string>, next: ReadonlyArray<string>): ReadonlyArray<DiffLine> => {

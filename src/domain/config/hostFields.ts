@@ -19,8 +19,7 @@ export const isServerType = (type: unknown): type is ServerType =>
   type === "stdio" || type === "streamable" || type === "sse"
 
 /** True for a URL whose path ends in `/sse`, which means the older transport. It may contain placeholders. */
-const hasSsePath = (url: unknown): boolean =>
-  typeof url === "string" && /[^/]\/sse\/?$/i.test(url.split(/[?#]/)[0] ?? "")
+const hasSsePath = (url: unknown) => typeof url === "string" && /[^/]\/sse\/?$/i.test(url.split(/[?#]/)[0] ?? "")
 
 /** The transport that a field names; an unknown name stays, for the error. */
 export const namedServerType = (entry: JsonObject): unknown => {

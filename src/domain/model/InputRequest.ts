@@ -28,8 +28,7 @@ const maxSchemaLength = 64 * 1024
 
 const maxUrlLength = 8192
 
-const isWebUrl = (url: string): boolean =>
-  url.length <= maxUrlLength && Result.isSuccess(parseUri(url)) && /^https?:/i.test(url)
+const isWebUrl = (url: string) => url.length <= maxUrlLength && Result.isSuccess(parseUri(url)) && /^https?:/i.test(url)
 
 /** Parses the parameters of `elicitation/create`; fails with the error in one line. */
 export const parseInputRequest = (params: JsonObject): Result.Result<InputRequest, string> => {

@@ -6,8 +6,7 @@ const updateKey = (part: ComputerPart, computer: ComputerName) => JSON.stringify
 /** Approximate memory of a notification and its place in the backlog, without the key. */
 const notificationBytes = 256
 
-const entryBytes = (key: string, count: number): number =>
-  count === 0 ? 0 : 2 * key.length + count * notificationBytes
+const entryBytes = (key: string, count: number) => (count === 0 ? 0 : 2 * key.length + count * notificationBytes)
 
 /**
  * The notifications that a slow member has not received. Combines them without changing the member's final view:

@@ -56,8 +56,7 @@ export const toSkillUri = ({ computer, relPath = skillMainFile, skill }: OfficeS
   return `skill://${hostLabel(computer)}/${encodeURIComponent(skill)}/${path}`
 }
 
-const decodeSegment = (text: string): string | undefined =>
-  Result.getOrUndefined(Result.try(() => decodeURIComponent(text)))
+const decodeSegment = (text: string) => Result.getOrUndefined(Result.try(() => decodeURIComponent(text)))
 
 const findComputer = (computers: Iterable<string>, label: string | undefined) =>
   Option.getOrUndefined(Iterable.findFirst(computers, (known) => hostLabel(known) === label))

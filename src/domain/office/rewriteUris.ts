@@ -47,8 +47,7 @@ export const withOfficePage = (content: JsonObject, place: ServerPlace): JsonObj
 }
 
 /** Gives a listed tool the URI of its app in the office. */
-export const withOfficeApp = (tool: JsonObject, place: ServerPlace): JsonObject =>
-  mapMembers(tool, { _meta: inMeta(place) })
+export const withOfficeApp = (tool: JsonObject, place: ServerPlace) => mapMembers(tool, { _meta: inMeta(place) })
 
 /** Gives what a result links to or embeds, and the app that it names, the URIs by which the office reads them. */
 export const withOfficeUris = (result: JsonObject, place: ServerPlace): JsonObject => {

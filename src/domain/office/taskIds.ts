@@ -8,8 +8,7 @@ export interface OfficeTask {
 }
 
 /** Formats the id of a task for hosts and people. It names the Computer, so a later process finds the task. */
-export const formatTaskId = ({ computer, id }: OfficeTask): string =>
-  `${id}@${encodeURIComponent(computer.toWellFormed())}`
+export const formatTaskId = ({ computer, id }: OfficeTask) => `${id}@${encodeURIComponent(computer.toWellFormed())}`
 
 /** Parses an id of {@link formatTaskId}; `undefined` for other texts, also for labels that are not well-formed. */
 export const parseTaskId = (text: string): OfficeTask | undefined => {

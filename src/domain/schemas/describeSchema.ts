@@ -50,8 +50,7 @@ const rowsOf = (root: JsonObject, schema: unknown, prefix: string, depth: number
 }
 
 /** Rows of a table of the parameters of a tool; nested ones as `filter.name`. */
-export const describeParameters = (schema: JsonObject): ReadonlyArray<Row> =>
-  rowsOf(schema, schema, "", 0).slice(0, maxRows)
+export const describeParameters = (schema: JsonObject) => rowsOf(schema, schema, "", 0).slice(0, maxRows)
 
 /** A value that the schema accepts, as far as its types and literals tell. */
 const exampleOf = (root: JsonObject, member: unknown): unknown => {

@@ -1,6 +1,5 @@
 /** Joins an amount with the next smaller one, unless that is zero. */
-const joinAmounts = (large: string, rest: number, unit: string): string =>
-  rest === 0 ? large : `${large} ${rest} ${unit}`
+const joinAmounts = (large: string, rest: number, unit: string) => (rest === 0 ? large : `${large} ${rest} ${unit}`)
 
 const trimZero = (text: string): string => text.replace(/\.0$/, "")
 

@@ -7,8 +7,7 @@ const escapeCharacter = (character: string): string => {
 }
 
 /** A flag with its value in one word where the value looks like a flag. */
-export const flagWords = (flag: string, value: string): ReadonlyArray<string> =>
-  value.startsWith("-") ? [`${flag}=${value}`] : [flag, value]
+export const flagWords = (flag: string, value: string) => (value.startsWith("-") ? [`${flag}=${value}`] : [flag, value])
 
 /** Quotes a word for a shell, if necessary. Unsafe characters become escapes in `$'…'`, as bash, ksh and zsh have it. */
 export const quoteForShell = (word: string): string => {

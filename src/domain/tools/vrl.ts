@@ -11,8 +11,7 @@ export interface VrlCall {
 }
 
 /** The script of a server's configuration; `undefined` for `null` and blank text. */
-export const vrlScript = (vrl: string | null): string | undefined =>
-  vrl === null || vrl.trim() === "" ? undefined : vrl
+export const vrlScript = (vrl: string | null) => (vrl === null || vrl.trim() === "" ? undefined : vrl)
 
 /** Makes the input of a script: the result, and the call under keys that the tool cannot forge. */
 export const toVrlEvent = (result: ToolResult, { params, tool }: VrlCall): JsonObject => ({

@@ -64,8 +64,7 @@ const invalidVersion = `Invalid ${versionQueryParameter}: `
 const rejectBadRequest = (message: string) => reject({ code: 400, message })
 
 /** True for the message of a Server to a handshake with a missing or invalid version; the reason is free (spec §2.1). */
-export const isBadVersionMessage = (message: string): boolean =>
-  message === missingVersion || message.startsWith(invalidVersion)
+export const isBadVersionMessage = (message: string) => message === missingVersion || message.startsWith(invalidVersion)
 
 /** The message of a Server to a page of another origin. */
 export const originNotAllowedMessage = "Origin not allowed"

@@ -18,8 +18,7 @@ export const isGeneratedManifest = (text: string): boolean =>
 const isExactVersion = (range = ""): boolean => /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/.test(range)
 
 /** Hashes a set of packages; order and duplicates do not matter. */
-const hashPackages = (packages: ReadonlyArray<string>): string =>
-  hash("sha256", [...new Set(packages)].toSorted().join("\n"))
+const hashPackages = (packages: ReadonlyArray<string>) => hash("sha256", [...new Set(packages)].toSorted().join("\n"))
 
 /** The record of installed packages lies in `node_modules`, so it disappears together with them. */
 const markerPath = (folder: string): string => join(folder, "node_modules", ".a2c-packages.json")

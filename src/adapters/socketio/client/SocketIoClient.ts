@@ -198,8 +198,7 @@ const connectAt = Effect.fnUntraced(function* (
   return { ...link, id: socket.id ?? "" }
 })
 
-const isNotFound = (error: ConnectError): boolean =>
-  error._tag === "AdmissionRejected" && error.reason === notFoundReason
+const isNotFound = (error: ConnectError) => error._tag === "AdmissionRejected" && error.reason === notFoundReason
 
 const connect = Effect.fnUntraced(function* (
   options: ConnectOptions,

@@ -9,8 +9,7 @@ import type { AgentRequests, ToolRequest } from "../AgentRequests.ts"
 import type { OnCallStatus } from "../callStatuses.ts"
 import type { ToolTask } from "./toolTasks.ts"
 
-const isInterrupted = (exit: Exit.Exit<unknown, unknown>): boolean =>
-  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+const isInterrupted = (exit: Exit.Exit<unknown, unknown>) => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
 /** Makes tasks of calls to Computers that do not run tasks: they run as long as this Agent, whose scope ends them. */
 export const makeLocalTasks = Effect.fnUntraced(function* (callTool: AgentRequests["callTool"]) {

@@ -15,8 +15,7 @@ const originPattern =
 const isOrigin = (value: unknown): value is string =>
   typeof value === "string" && value.length <= maxOriginLength && originPattern.test(value)
 
-const originsIn = (value: unknown): ReadonlyArray<string> =>
-  (Array.isArray(value) ? value : []).filter(isOrigin).slice(0, maxOrigins)
+const originsIn = (value: unknown) => (Array.isArray(value) ? value : []).filter(isOrigin).slice(0, maxOrigins)
 
 /** The origins that an app declares in `_meta.ui.csp`, under the same names. Those that no app may use are left out. */
 export const parseAppDomains = (csp: unknown) => {

@@ -38,8 +38,7 @@ export const phaseOf = ({
 }
 
 /** Milliseconds from the start of a call to its end, or to now. Clocks of other nodes differ: never negative. */
-export const durationOf = ({ endedAt, startedAt }: PageCall, now: number): number =>
-  Math.max(0, (endedAt ?? now) - startedAt)
+export const durationOf = ({ endedAt, startedAt }: PageCall, now: number) => Math.max(0, (endedAt ?? now) - startedAt)
 
 /** States why a call waits, or its progress; empty while nothing is reported. */
 export const describeStatus = (status: PageCall["status"]): string => {

@@ -23,8 +23,7 @@ export const wrapWords = (words: ReadonlyArray<string>, { columns, end = "", han
 }
 
 /** Breaks a text of one paragraph between words. */
-export const wrapText = (text: string, columns: number): ReadonlyArray<string> =>
-  text === "" ? [] : wrapWords(text.split(" "), { columns })
+export const wrapText = (text: string, columns: number) => (text === "" ? [] : wrapWords(text.split(" "), { columns }))
 
 /** Breaks the lines of a text between words. The parts of an indented line stand further to the right than its start. */
 export const wrapLines = (text: string, columns: number): string =>

@@ -30,8 +30,7 @@ export const printText = (text: string): Effect.Effect<void> => print(wrapLines(
 export const printLine = (text: string): Effect.Effect<void> => printText(escapeForTerminal(text))
 
 /** Prints a message to stderr, escaped like the text of {@link print}. */
-export const printError = (text: string): Effect.Effect<void> =>
-  Console.error(wrapLines(escapeLinesForTerminal(text), errorColumns()))
+export const printError = (text: string) => Console.error(wrapLines(escapeLinesForTerminal(text), errorColumns()))
 
 /** Prints the reason of a failure to stderr. Each line begins like the first, so no line looks like other output. */
 export const printFailure = (message: string): Effect.Effect<void> => {
@@ -72,8 +71,7 @@ export const reportUsageErrors = (
 }
 
 /** Prints a value as JSON, indented unless `compact`. Escapes inside strings leave the value unchanged. */
-export const printJson = (value: unknown, compact = false): Effect.Effect<void> =>
-  print(compact ? JSON.stringify(value) : formatJson(value))
+export const printJson = (value: unknown, compact = false) => print(compact ? JSON.stringify(value) : formatJson(value))
 
 /** Prints a result: `value` as JSON, else its text, unchanged with `--raw`. */
 export const printResult = ({ json, raw = false }: OutputOptions, value: unknown, text: string): Effect.Effect<void> =>
@@ -133,5 +131,4 @@ export const escapeAroundColours = (text: string): string =>
 export const printTable = (text: string): Effect.Effect<void> => Console.log(escapeAroundColours(text))
 
 /** Runs an effect that prints help. Colours stay, and quoted words of the command line are escaped. */
-export const printHelp = (printing: Effect.Effect<void>): Effect.Effect<void> =>
-  mapOutput(printing, escapeAroundColours)
+export const printHelp = (printing: Effect.Effect<void>) => mapOutput(printing, escapeAroundColours)

@@ -30,8 +30,7 @@ export const completeFirst =
   (words) =>
     words.length === 0 ? candidates : Effect.succeed([])
 
-export const usage = ({ name, parameters }: ReplCommand): string =>
-  parameters === undefined ? name : `${name} ${parameters}`
+export const usage = ({ name, parameters }: ReplCommand) => (parameters === undefined ? name : `${name} ${parameters}`)
 
 const countWords = (parameters: string): number => parameters.replaceAll(/ \| \S+/g, "").match(/\S+/g)?.length ?? 0
 

@@ -40,8 +40,7 @@ export const formatServerOffer = (name: string, state: ServerState, { entries }:
 }
 
 /** True for a server that does not run although it should: a lazy one that could not start, or was lost, has failed. */
-const isMissing = (state: ServerState): boolean =>
-  !isOffered(state) || (state._tag === "Idle" && state.failure !== undefined)
+const isMissing = (state: ServerState) => !isOffered(state) || (state._tag === "Idle" && state.failure !== undefined)
 
 export const officeStatusLine = Effect.gen(function* () {
   const computer = yield* Computer

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
-import { asObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { asObject, stringOrEmpty } from "../../../domain/json.ts"
 import { isAppOnly } from "../../../domain/tools/appTools.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { readParams, readTexts } from "../arguments/argumentSource.ts"
@@ -60,8 +60,7 @@ const describeTool = Effect.fnUntraced(function* ({ originalName, server, tool }
   ].join("\n")
 })
 
-const parameterProperties = ({ tool: { paramsSchema } }: CatalogueEntry): JsonObject =>
-  asObject(paramsSchema["properties"])
+const parameterProperties = ({ tool: { paramsSchema } }: CatalogueEntry) => asObject(paramsSchema["properties"])
 
 const requireArguments = Effect.fnUntraced(function* (name: string, words: ReadonlyArray<string>) {
   const { tool } = yield* requireTool(name)

@@ -47,8 +47,7 @@ const statusOf = Effect.fnUntraced(function* (where: string, { status, text }: P
   return { raw, report }
 })
 
-const formatState = ({ reason, state }: ReportedStatus): string =>
-  reason === undefined ? state : `${state}: ${reason}`
+const formatState = ({ reason, state }: ReportedStatus) => (reason === undefined ? state : `${state}: ${reason}`)
 
 const failingComponents = ({ components }: ReportedStatus): ReadonlyArray<string> =>
   Object.entries(components).flatMap(([component, { error }]) =>

@@ -42,8 +42,7 @@ export const bodilessStatusOf = (response: Response): number | undefined =>
 
 const syntheticErrorOf = ({ data }: { readonly data?: unknown }): unknown => asObject(data)[syntheticErrorKey]
 
-export const isConnectionLost = (error: { readonly data?: unknown }): boolean =>
-  syntheticErrorOf(error) === "connection_lost"
+export const isConnectionLost = (error: { readonly data?: unknown }) => syntheticErrorOf(error) === "connection_lost"
 
 /** Converts the error of a JSON-RPC response, which the server sent or which is synthetic. */
 export const jsonRpcErrorToSessionError = (
