@@ -64,7 +64,7 @@ const fromJson = (value: unknown): JsonObject => {
  * `undefined` becomes an empty result; any other JSON value becomes structured content and text. Fails when the value is
  * not JSON.
  */
-export const toCallToolResult = Effect.fnUntraced(function* (value: unknown): Effect.fn.Return<JsonObject, string> {
+const toCallToolResult = Effect.fnUntraced(function* (value: unknown): Effect.fn.Return<JsonObject, string> {
   if (value === undefined) return { content: [] }
   const embedded = yield* Effect.tryPromise({ try: () => embedAttachments(value), catch: thrownMessage })
   return yield* Effect.fromResult(

@@ -15,7 +15,6 @@ import { disconnect } from "./connection/connect.ts"
 import { clearInputs, useSetting } from "./connection/storage.ts"
 import { pageCalls } from "./connection/pageCalls.ts"
 import * as store from "./connection/store.ts"
-import { isDrawerOpen } from "./connection/store.ts"
 import { Icon } from "./parts/Icon.tsx"
 import { SmallButton, Select } from "./parts/controls.tsx"
 import { Empty, ErrorText } from "./parts/missing.tsx"
@@ -158,8 +157,8 @@ const NeedsButton = () => {
       type="button"
       class={count > 0 ? "needs waiting tone-waiting" : "needs"}
       accessKey="n"
-      aria-expanded={isDrawerOpen.value}
-      onClick={() => (isDrawerOpen.value = !isDrawerOpen.value)}
+      aria-expanded={store.isDrawerOpen.value}
+      onClick={() => (store.isDrawerOpen.value = !store.isDrawerOpen.value)}
     >
       <Icon of="bell" /> Needs you{count > 0 && ` (${formatCount(count)})`}
     </button>
@@ -272,7 +271,7 @@ export const App = () => {
         <main id="content" ref={content} tabIndex={-1}>
           <Content />
         </main>
-        {isDrawerOpen.value && store.session.value !== undefined && <NeedsDrawer />}
+        {store.isDrawerOpen.value && store.session.value !== undefined && <NeedsDrawer />}
       </div>
       <StatusLine />
     </>

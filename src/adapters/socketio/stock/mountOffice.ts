@@ -5,7 +5,6 @@ import type { Socket as EngineSocket } from "engine.io"
 import type { Namespace, Server as SocketIo, Socket } from "socket.io"
 import { Emitter } from "@socket.io/component-emitter"
 import type * as parser from "socket.io-parser"
-import type { Packet } from "socket.io-parser"
 import { AdmissionRejected, ListenError } from "../../../application/ports/Transport.ts"
 import { closeLinksWithScope, type ConnectionContext } from "../connection/ConnectionContext.ts"
 import { hasVersion, rejectRequest, rejectUpgrade } from "../gate.ts"
@@ -16,17 +15,17 @@ import { StockConnection, toStockConnectError } from "./StockConnection.ts"
 type Parser = Pick<typeof parser, "Decoder" | "Encoder">
 
 /** Takes the data of one connection that belong to this package; `emit` passes a packet on to Socket.IO. */
-type TakeData = (data: unknown, emit: (packet: Packet) => void) => boolean
+type TakeData = (data: unknown, emit: (packet: parser.Packet) => void) => boolean
 
 /**
  * A parser of Socket.IO that offers the data of each connection to a function first, and passes the rest to the parser
  * `base`. `open` is called for each new connection.
  */
 const makeMemberParser = (base: Parser, open: () => TakeData): Parser => {
-  class MemberDecoder extends Emitter<object, object, { readonly decoded: (packet: Packet) => void }> {
+  class MemberDecoder extends Emitter<object, object, { readonly decoded: (packet: parser.Packet) => void }> {
     readonly #inner = new base.Decoder()
     readonly #takeData = open()
-    readonly #emit = (packet: Packet): void => void this.emitReserved("decoded", packet)
+    readonly #emit = (packet: parser.Packet): void => void this.emitReserved("decoded", packet)
 
     constructor() {
       super()
