@@ -1,4 +1,4 @@
-import { dereference, type Schema, validate } from "@cfworker/json-schema"
+import type { dereference, Schema, validate } from "@cfworker/json-schema"
 import {
   type CompileSchema,
   type InvalidSchema,
@@ -64,14 +64,16 @@ const prepare = (schema: Schema, isResolvable: (uri: string) => boolean, spend: 
     Object.defineProperty(schema, "format", { get: () => spend(steps), enumerable: false })
 }
 
-const metaLookup = dereference(metaSchema)
+/** The library, which runs code when it is loaded. */
+type Library = { readonly dereference: typeof dereference; readonly validate: typeof validate }
 
-const makeCheck = (declared: JsonObject): SchemaCheck => {
+const makeCheck = ({ dereference, validate }: Library, declared: JsonObject): SchemaCheck => {
   const text = JSON.stringify(declared)
   if (text.length > limits.schemaCharacters)
     throw new Error(`schema of more than ${limits.schemaCharacters} characters`)
   // A copy, since the library writes into schemas.
   const root = parseJsonOrThrow(text) as Schema
+  const metaLookup = dereference(metaSchema)
   const { errors } = validate(root, metaSchema, "2020-12", metaLookup, false)
   const problem = toViolations(errors, metaSchema, metaLookup).find(({ keyword }) => keyword !== "anyOf")
   if (problem !== undefined) throw new Error(`schema is invalid: ${formatArgumentViolation(problem)}`)
@@ -98,11 +100,11 @@ const makeCheck = (declared: JsonObject): SchemaCheck => {
 }
 
 /** Makes a compiler that neither generates code nor loads references. Usable wherever JavaScript runs. */
-export const makeInterpreter = (): CompileSchema => {
+export const makeInterpreter = (library: Library): CompileSchema => {
   const known = new WeakMap<JsonObject, SchemaCheck | InvalidSchema>()
   return (schema) => {
     const check =
-      known.get(schema) ?? Result.merge(Result.try({ try: () => makeCheck(schema), catch: toInvalidSchema }))
+      known.get(schema) ?? Result.merge(Result.try({ try: () => makeCheck(library, schema), catch: toInvalidSchema }))
     known.set(schema, check)
     return check
   }

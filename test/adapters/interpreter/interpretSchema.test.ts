@@ -1,4 +1,5 @@
 import { runInNewContext } from "node:vm"
+import * as library from "@cfworker/json-schema"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { build } from "esbuild"
@@ -9,7 +10,7 @@ import { InvalidSchema, type SchemaCheck } from "../../../src/application/ports/
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { formatArgumentViolation } from "../../../src/domain/schemas/SchemaViolation.ts"
 
-const interpret = makeInterpreter()
+const interpret = makeInterpreter(library)
 
 const checkOf = (schema: JsonObject): SchemaCheck => {
   const check = interpret(schema)

@@ -1,3 +1,4 @@
+import * as library from "@cfworker/json-schema"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
@@ -28,7 +29,7 @@ describe("validator of an Effect Schema", () => {
 
 const compilers = [
   { name: "Ajv", makeCompile: makeCompiler },
-  { name: "the interpreter", makeCompile: makeInterpreter }
+  { name: "the interpreter", makeCompile: () => makeInterpreter(library) }
 ]
 
 describe.each(compilers)("validator of a JSON Schema by $name", ({ makeCompile }) => {
