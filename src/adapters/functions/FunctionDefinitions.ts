@@ -8,7 +8,7 @@ type AnyTool = Omit<ToolDefinition<ToolParams>, "run" | "endpoint" | "useForm">
 
 /**
  * A tool of any parameters, or of none; `defineTool` gives `run` the types of its parameters. Its name has 1 to 128 letters,
- * digits, `_`, `-` and `.`.
+ * digits, `_`, `-` and `.`. A page takes no Effect Schema, only a Standard Schema or a JSON Schema.
  */
 export interface FunctionTool extends Partial<Omit<AnyTool, "name">>, Pick<AnyTool, "name"> {
   /** Runs the tool with validated and decoded arguments; return values are those of `BaseMcpTool.callTool`. */

@@ -1,4 +1,4 @@
-import { Data, Effect, PubSub, Result, type Scope } from "effect"
+import { Data, Effect, PubSub, Result, type Scope, Stream } from "effect"
 import type { McpCallOptions, McpChange, McpSession } from "../../application/ports/McpSession.ts"
 import { PackError } from "../../application/ports/packs/PackLoader.ts"
 import { toolNotFoundError, toolsOnlySession, watchHub } from "../../application/shared/toolsOnlySession.ts"
@@ -7,7 +7,7 @@ import { definedOnly } from "../../domain/objects.ts"
 import { formatFailedCall } from "../../domain/packs/params/paramsProblems.ts"
 import { enterDirectly, invalidParamsError, toPackError } from "../tools/runPackCode.ts"
 import type { CompileSchema } from "../../application/ports/SchemaValidator.ts"
-import { makeParamsValidator, type ParamsValidator } from "../tools/ParamsValidator.ts"
+import type { makeParamsValidator, ParamsValidator } from "../tools/ParamsValidator.ts"
 import type { Functions, FunctionTool } from "./FunctionDefinitions.ts"
 import { makeDocument, makeWindow, type OfferedResource } from "./functionResources.ts"
 import { runTool } from "../tools/runTool.ts"
@@ -30,7 +30,10 @@ interface OfferedTool extends Pick<FunctionTool, "run"> {
   readonly output: ParamsValidator | undefined
 }
 
-const prepareTool = (tool: FunctionTool, compile: CompileSchema): Result.Result<OfferedTool, string> =>
+const prepareTool = (
+  tool: FunctionTool,
+  validatorOf: (schema: unknown) => Result.Result<ParamsValidator, string>
+): Result.Result<OfferedTool, string> =>
   Result.gen(function* () {
     const { annotations, description, name, output, params = {}, title } = tool
     if (!toolNamePattern.test(name)) {
@@ -38,7 +41,7 @@ const prepareTool = (tool: FunctionTool, compile: CompileSchema): Result.Result<
     }
     if (typeof Reflect.get(tool, "run") !== "function") return yield* Result.fail("run: expected a function")
     const schemaOf = (what: string, schema: unknown) =>
-      Result.mapError(makeParamsValidator(schema, compile), (reason) => `${what}: ${reason}`)
+      Result.mapError(validatorOf(schema), (reason) => `${what}: ${reason}`)
     const validator = yield* schemaOf("params", params)
     const outputs = output === undefined ? undefined : yield* schemaOf("output", output)
     const definition = {
@@ -136,11 +139,13 @@ export interface OfferedFunctions {
 
 /** Makes a session of functions until the scope closes. `compile` validates JSON Schemas. */
 export const makeFunctionsWith = Effect.fnUntraced(function* (
+  makeValidator: typeof makeParamsValidator,
   compile: CompileSchema,
   { instructions, name: host = functionsName, ...initial }: FunctionsOptions
 ): Effect.fn.Return<OfferedFunctions, InvalidFunction, Scope.Scope> {
+  const hub = yield* Effect.acquireRelease(PubSub.unbounded<McpChange>(), PubSub.shutdown)
   // A watcher that is slower than this has more changes than functions, and loses repeated ones only.
-  const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(2 * maxOffered), PubSub.shutdown)
+  const backlog = { capacity: 2 * maxOffered, strategy: "sliding" } as const
   const announce = makeAnnouncer(hub, (uri) => findResource(uri) !== undefined)
   const logger = makeToolLogger(yield* makeToolLog({ session: host }))
   const tools = makeRegistry<OfferedTool>("tools", () => announce({ _tag: "ToolsChanged" }))
@@ -159,13 +164,16 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
   }
   yield* Effect.addFinalizer(() => Effect.sync(resources.clear))
 
+  const validatorOf = (schema: unknown) => makeValidator(schema, compile)
   const prepare = <A>(what: string, name: string, prepared: Result.Result<A, string>): A => {
     if (Result.isSuccess(prepared)) return prepared.success
     throw new InvalidFunction({ message: `${what} '${name}' cannot be offered: ${prepared.failure}` })
   }
 
   const offer: OfferedFunctions["offer"] = (functions) => {
-    const preparedTools = (functions.tools ?? []).map((tool) => prepare("tool", tool.name, prepareTool(tool, compile)))
+    const preparedTools = (functions.tools ?? []).map((tool) =>
+      prepare("tool", tool.name, prepareTool(tool, validatorOf))
+    )
     const preparedResources = [
       ...(functions.windows ?? []).map((window) => prepare("window", window.name, makeWindow(host, window))),
       ...(functions.documents ?? []).map((document) => makeDocument(host, document))
@@ -202,7 +210,7 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
       listResources: list(resources.values),
       readResource: (uri) => Effect.suspend(() => findResource(uri)?.read ?? readResource(uri)),
       callTool: (name, args, options = {}) => Effect.suspend(() => call(name, args, options)),
-      watch: watchHub(hub),
+      watch: (wanted) => Effect.map(watchHub(hub)(wanted), Stream.buffer(backlog)),
       ping: Effect.void,
       closed: Effect.never
     },

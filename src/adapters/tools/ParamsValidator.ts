@@ -142,17 +142,23 @@ const validatorFromJsonSchema = (
     }
   })
 
-/**
- * Makes a validator from parameters of any supported kind, or says why they are unsupported. `listedSchema` is the
- * JSON Schema of the listed tool, for libraries without JSON Schema.
- */
-export const makeParamsValidator = (
+const convertedSchema = "Schema.toStandardJSONSchemaV1(Schema.toStandardSchemaV1(schema))"
+
+/** Makes a validator like {@link makeParamsValidator}, without the large code that describes an Effect Schema. */
+export const makePageParamsValidator = (
   params: unknown,
   compile: CompileSchema,
   listedSchema?: JsonObject
 ): Result.Result<ParamsValidator, string> => {
-  if (isEffectSchema(params)) return validatorFromEffectSchema(params)
   if (isStandardSchema(params)) return validatorFromStandardSchema(params, listedSchema)
+  if (isEffectSchema(params)) return Result.fail(`pass ${convertedSchema} instead of an Effect Schema`)
   if (isJsonObject(params)) return validatorFromJsonSchema(params, compile)
   return Result.fail("the parameters must be an Effect Schema, a Standard Schema (such as zod) or a JSON Schema")
 }
+
+/**
+ * Makes a validator from parameters of any supported kind, or says why they are unsupported. `listedSchema` is the
+ * JSON Schema of the listed tool, for libraries without JSON Schema.
+ */
+export const makeParamsValidator: typeof makePageParamsValidator = (params, ...others) =>
+  isEffectSchema(params) ? validatorFromEffectSchema(params) : makePageParamsValidator(params, ...others)

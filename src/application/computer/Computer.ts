@@ -13,11 +13,10 @@ import type { ApprovalStore } from "../ports/approvals/ApprovalStore.ts"
 import type { Policy } from "../ports/approvals/Policy.ts"
 import type { AuditLog } from "../ports/AuditLog.ts"
 import type { SchemaValidator } from "../ports/SchemaValidator.ts"
-import type { McpConnector } from "../ports/McpSession.ts"
+import type { Endpoints, McpConnector } from "../ports/McpSession.ts"
 import type { TransportClient } from "../ports/Transport.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import type { DesktopQuery } from "./content/Desktop.ts"
-import type { Inputs } from "./inputs/Inputs.ts"
 import type { ServerStates } from "./servers/ServersSnapshot.ts"
 import {
   type AlreadyJoined,
@@ -43,7 +42,7 @@ export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" |
 }
 
 /** What a Computer needs. The last four decide what runs, or keep what was decided: each has a layer that does nothing. */
-type ComputerPorts = TransportClient | McpConnector | Inputs | Policy | SchemaValidator | ApprovalStore | AuditLog
+type ComputerPorts = TransportClient | McpConnector | Endpoints | Policy | SchemaValidator | ApprovalStore | AuditLog
 
 interface ComputerShape extends Omit<ServerCommands, "setNaming"> {
   /** The current states of the MCP servers, then every change. */

@@ -2,6 +2,8 @@ import { Context, Data, type Effect, type Scope, type Stream } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
+import type { ServerConfig } from "../../domain/config/computerConfig.ts"
+import type { Setup } from "../../domain/config/Setup.ts"
 import type { Endpoint } from "../../domain/config/endpointParameters.ts"
 import type { McpErrorReason } from "../../domain/mcpServers/McpServer.ts"
 import type { McpInfo } from "../../domain/tools/ServerCatalogue.ts"
@@ -150,6 +152,12 @@ export interface McpSession {
   /** Resolves with a description when the session lacks a declared capability. Missing when it never does. */
   readonly degraded?: Effect.Effect<string>
 }
+
+/** Resolves the endpoint of a server, whose secret values go to `onSecret`. `Inputs.layer` provides it. */
+export class Endpoints extends Context.Service<
+  Endpoints,
+  (server: ServerConfig, setup: Setup, onSecret: (value: string) => void) => Effect.Effect<Endpoint, string>
+>()("a2c-smcp/application/ports/Endpoints") {}
 
 /** Opens sessions with MCP servers. */
 export class McpConnector extends Context.Service<

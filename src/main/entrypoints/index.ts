@@ -102,6 +102,7 @@ export {
 export { CredentialStore } from "../../application/ports/CredentialStore.ts"
 export { LandingFailed, LandingFolder, type LandingPart } from "../../application/ports/files/LandingFolder.ts"
 export {
+  Endpoints,
   type McpChange,
   McpConnector,
   type McpInfo,

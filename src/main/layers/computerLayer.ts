@@ -8,6 +8,7 @@ import type { AuthorizerOptions } from "../../adapters/mcp/oauth/Authorizer.ts"
 import * as NodeSkillFiles from "../../adapters/skills/NodeSkillFiles.ts"
 import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 import * as NodeLandingFolder from "../../adapters/uploads/NodeLandingFolder.ts"
+import { makeParamsValidator } from "../../adapters/tools/ParamsValidator.ts"
 import * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
 import { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 import { ComputerSettings, type Confirm } from "../../application/computer/ComputerSettings.ts"
@@ -18,6 +19,7 @@ import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 import { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
 import type { Policy } from "../../application/ports/approvals/Policy.ts"
 import type { AuditLog } from "../../application/ports/AuditLog.ts"
+import type { Endpoints } from "../../application/ports/McpSession.ts"
 import type { CatalogueStore } from "../../application/ports/mcp/CatalogueStore.ts"
 import { layerOverride } from "./layerOverride.ts"
 import { nodeServicesLayer } from "./nodeServicesLayer.ts"
@@ -47,7 +49,7 @@ export const computerLayerRequiringInputs = ({
   sessions = {},
   settings,
   ...options
-}: ComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Inputs | Policy | AuditLog> =>
+}: ComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Endpoints | Policy | AuditLog> =>
   Computer.layer({ ...options, config: InProcess.addInProcessServers(options.config, sessions) }).pipe(
     Layer.provide(SocketIoClient.layer(options)),
     Layer.provide(InProcess.layer(sessions)),
@@ -67,7 +69,8 @@ export const computerLayerRequiringInputs = ({
  * Makes a session of tools, windows and documents that are functions of this program, until the scope closes: for
  * `computerLayer({ sessions })`, `publishHttp` and `publishStdio`.
  */
-export const makeFunctions = (functions: FunctionsOptions = {}) => makeFunctionsWith(makeCompiler(), functions)
+export const makeFunctions = (functions: FunctionsOptions = {}) =>
+  makeFunctionsWith(makeParamsValidator, makeCompiler(), functions)
 
 /** A Computer with the values of its inputs: given ones, else from the environment, else from the sources of `inputs`. */
 export const computerLayer = ({ inputs, ...options }: ComputerLayerOptions & { readonly inputs?: InputSources }) =>

@@ -3,15 +3,16 @@ import { resolveLocation } from "../../adapters/dpe/resolver.ts"
 import { type FunctionsOptions, makeFunctionsWith } from "../../adapters/functions/makeFunctions.ts"
 import * as InterpretedValidator from "../../adapters/interpreter/InterpretedValidator.ts"
 import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
+import { makePageParamsValidator } from "../../adapters/tools/ParamsValidator.ts"
 import { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 import { ComputerSettings, type Confirm } from "../../application/computer/ComputerSettings.ts"
-import { Inputs } from "../../application/computer/inputs/Inputs.ts"
 import * as InProcess from "../../application/computer/servers/InProcessConnector.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 import { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
 import type { Policy } from "../../application/ports/approvals/Policy.ts"
 import type { AuditLog } from "../../application/ports/AuditLog.ts"
-import { McpConnector, sessionError } from "../../application/ports/McpSession.ts"
+import { Endpoints, McpConnector, sessionError } from "../../application/ports/McpSession.ts"
+import { decodeEndpoint } from "../../domain/config/endpointParameters.ts"
 import { layerOverride } from "./layerOverride.ts"
 
 type WebComputerLayerOptions = Omit<ComputerOptions, "config" | "skills" | "uploads" | "variables"> &
@@ -27,12 +28,19 @@ type WebComputerLayerOptions = Omit<ComputerOptions, "config" | "skills" | "uplo
 
 /** `makeFunctions` without Node. */
 export const makeWebFunctions = (functions: FunctionsOptions = {}) =>
-  Effect.flatMap(InterpretedValidator.loadInterpreter, (compile) => makeFunctionsWith(compile, functions))
+  Effect.flatMap(InterpretedValidator.loadInterpreter, (compile) =>
+    makeFunctionsWith(makePageParamsValidator, compile, functions)
+  )
 
 /** Connects no MCP servers: they need processes. */
 const noMcpServers = Layer.succeed(McpConnector, {
   connect: () => Effect.fail(sessionError("unsupported", "this Computer runs no MCP servers"))
 })
+
+/** Reads the parameters of servers as they are: sessions of this program need none. */
+const plainEndpoints = Layer.succeed(Endpoints, ({ parameters, type }) =>
+  Effect.fromResult(decodeEndpoint(type, parameters))
+)
 
 /** A Computer without Node in an office of a Server on Socket.IO. It offers sessions of this program, and no MCP servers. */
 export const webComputerLayer = ({
@@ -45,7 +53,7 @@ export const webComputerLayer = ({
   Computer.layer({ ...options, config: InProcess.addInProcessServers({ inputs: [], servers: {} }, sessions) }).pipe(
     Layer.provide(SocketIoClient.layer(options)),
     Layer.provide(Layer.provide(InProcess.layer(sessions), noMcpServers)),
-    Layer.provide(Inputs.layer()),
+    Layer.provide(plainEndpoints),
     Layer.provide(InterpretedValidator.layer),
     Layer.provide(approvals ?? ApprovalStore.layerNone),
     Layer.provide(layerOverride(ComputerSettings, { resolveDpe: resolveLocation, ...settings, confirm }))

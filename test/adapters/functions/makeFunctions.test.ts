@@ -298,7 +298,8 @@ const changesDuring = Effect.fnUntraced(function* (
     { startImmediately: true }
   )
   work()
-  yield* Effect.promise(() => new Promise((done) => setImmediate(done)))
+  // Each hop of the stream is a turn of the event loop.
+  for (let turn = 0; turn < 5; turn++) yield* Effect.promise(() => new Promise((done) => setImmediate(done)))
   yield* Fiber.interrupt(watching)
   return received
 }, Effect.scoped)

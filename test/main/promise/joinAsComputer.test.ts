@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import { joinAsComputer, type JoinAsComputerOptions } from "../../../src/main/entrypoints/computer.ts"
 import { lineNames } from "../../../src/domain/wire/lines.ts"
 import { firstText } from "../../firstText.ts"
@@ -53,6 +54,24 @@ describe("a Computer of functions", () => {
       const agent = await office.agent()
       const result = await agent.callTool({ tool: "shout", params: { text: 1 } })
       assert.match(firstText(result), /its arguments do not fit its schema.\n- \/text: must be string/)
+    }))
+
+  const Text = Schema.Struct({ text: Schema.String })
+
+  it("rejects an Effect Schema, and says what to pass instead", () =>
+    inOffice(async (office) => {
+      const error = await join(office, { tools: [{ ...shout, params: Text }] }).catch((error: unknown) => error)
+      assert.match(String(error), /pass Schema\.toStandardJSONSchemaV1\(Schema\.toStandardSchemaV1\(schema\)\)/)
+    }))
+
+  it("takes an Effect Schema that is a Standard JSON Schema", () =>
+    inOffice(async (office) => {
+      const params = Schema.toStandardJSONSchemaV1(Schema.toStandardSchemaV1(Text))
+      await join(office, { tools: [{ ...shout, params }] })
+      const agent = await office.agent()
+      assert.strictEqual(firstText(await agent.callTool({ tool: "shout", params: { text: "hi" } })), "HI")
+      const { isError } = await agent.callTool({ tool: "shout", params: { text: 1 } })
+      assert.isTrue(isError)
     }))
 
   it("needs consent", () =>

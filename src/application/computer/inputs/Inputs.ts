@@ -1,4 +1,4 @@
-import { Config, ConfigProvider, Context, Data, Effect, Fiber, FiberMap, Layer, Option, Result } from "effect"
+import { Config, ConfigProvider, Context, Data, Effect, Fiber, FiberMap, Layer, Option, Redacted, Result } from "effect"
 import {
   validateInputValue,
   defaultInputValue,
@@ -7,7 +7,11 @@ import {
   type InputValue,
   inputVariableName
 } from "../../../domain/config/inputValues.ts"
-import type { Input } from "../../../domain/config/computerConfig.ts"
+import type { Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
+import { decodeEndpoint } from "../../../domain/config/endpointParameters.ts"
+import { findPlaceholders, parsePlaceholder, renderPlaceholders } from "../../../domain/config/placeholders.ts"
+import { findVariable, type Setup } from "../../../domain/config/Setup.ts"
+import { Endpoints } from "../../ports/McpSession.ts"
 
 /** An input has no value. The message names the ways to set it and contains no value. */
 export class InputMissing extends Data.TaggedError("InputMissing")<{ readonly id: string; readonly message: string }> {}
@@ -57,7 +61,7 @@ const acceptAs = (input: Input, value: InputValue, source: ResolvedInput["source
 const readVariable = (name: string) => Effect.orDie(Config.option(Config.String(name)))
 
 /** Reads an environment variable; an empty one has the empty text as its value. */
-export const readEnvironment = Effect.fnUntraced(function* (name: string) {
+const readEnvironment = Effect.fnUntraced(function* (name: string) {
   const value = yield* readVariable(name)
   if (Option.isSome(value)) return value.value
   // By default, a provider takes an empty variable as missing.
@@ -137,11 +141,71 @@ const make = Effect.fnUntraced(function* ({ prompt, values = {}, runCommand }: I
   })
 })
 
+/** Defaults and options stand in the configuration, hence are no secrets; neither are booleans. */
+const isSecretInput = (input: Input, { source, value }: ResolvedInput): boolean =>
+  source !== "default" && input.type !== "pickString" && typeof value !== "boolean"
+
+/** Resolves one placeholder; gives `undefined` when it is not defined. */
+const resolvePlaceholder = Effect.fnUntraced(function* (
+  text: string,
+  server: ServerConfig,
+  { config, variables }: Setup,
+  onSecret: (value: string) => void,
+  resolve: InputsShape["resolve"]
+) {
+  const reference = parsePlaceholder(text)
+  switch (reference._tag) {
+    case "Input": {
+      const input = config.inputs.find(({ id }) => id === reference.id)
+      if (input === undefined) return undefined
+      const resolved = yield* Effect.mapError(resolve(input, server), ({ message }) => message)
+      if (isSecretInput(input, resolved)) onSecret(String(resolved.value))
+      return resolved.value
+    }
+    case "Environment": {
+      const { fallback, name } = reference
+      const value = yield* readEnvironment(name)
+      if (value !== undefined) onSecret(value)
+      // As in a shell, the fallback also replaces the empty text.
+      const resolved = value === "" ? (fallback ?? value) : (value ?? fallback)
+      return resolved ?? (yield* Effect.fail(`the environment variable ${name} is not set`))
+    }
+    case "Variable": {
+      const value = findVariable(variables, server.name, reference.name)
+      // Hosts of other configurations set none; its text instead of a folder would start the server with a wrong path.
+      if (value === undefined && reference.name === "userHome") {
+        return yield* Effect.fail("the home folder of ${userHome} is unknown: set HOME")
+      }
+      if (!Redacted.isRedacted(value)) return value
+      onSecret(Redacted.value(value))
+      return Redacted.value(value)
+    }
+  }
+})
+
+/** Resolves the placeholders of a server. Values become secrets; undefined ones stay verbatim and are logged. */
+const makeEndpoints = ({ resolve }: InputsShape): Endpoints["Service"] =>
+  Effect.fnUntraced(function* (server, setup, onSecret) {
+    const { name, parameters, type } = server
+    const values = new Map<string, unknown>()
+    for (const text of findPlaceholders(parameters)) {
+      values.set(text, yield* resolvePlaceholder(text, server, setup, onSecret, resolve))
+    }
+    const { unresolved, value } = renderPlaceholders(parameters, (text) => values.get(text))
+    for (const text of unresolved) {
+      yield* Effect.logWarning("unknown placeholder", { server: name, placeholder: text })
+    }
+    return yield* Effect.fromResult(decodeEndpoint(type, value))
+  })
+
 /** Values of the inputs that a configuration refers to by `${input:id}`. */
 export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/application/computer/Inputs") {
   /**
    * Resolves inputs from explicit values, the environment (`A2C_SMCP_<ID>…`), a prompt or command, and the default, in
-   * this order (spec §8.5).
+   * this order (spec §8.5). Resolves the endpoints of a configuration with them.
    */
-  static readonly layer = (sources: InputSources = {}): Layer.Layer<Inputs> => Layer.effect(Inputs, make(sources))
+  static readonly layer = (sources: InputSources = {}): Layer.Layer<Inputs | Endpoints> =>
+    Layer.effectContext(
+      Effect.map(make(sources), (inputs) => Context.add(Context.make(Inputs, inputs), Endpoints, makeEndpoints(inputs)))
+    )
 }

@@ -6,14 +6,13 @@ import { findIdentityConflict } from "../../../domain/mcpServers/reload.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ServerCatalogue } from "../../../domain/tools/ServerCatalogue.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
-import { McpConnector } from "../../ports/McpSession.ts"
+import { Endpoints, McpConnector } from "../../ports/McpSession.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { nextJitter } from "../../shared/backoff.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import type { Catalogues } from "./Catalogues.ts"
 import { type LazyRun, makeLazyControl } from "./lazy/LazySession.ts"
-import { resolveEndpoint } from "./resolveEndpoint.ts"
 import { connectAndList, followSession } from "./runSession.ts"
 import { isFirstAttempt, isOffered, type OfferedServer, watchedUris } from "./ServersSnapshot.ts"
 import type { ServerStateStore } from "./ServerStateStore.ts"
@@ -62,7 +61,7 @@ const checkConfig = Effect.fnUntraced(function* ({ name, world: { setup, store }
 })
 
 const endpointOf = ({ world: { secrets, setup } }: ServerRun, config: ServerConfig) =>
-  Effect.mapError(resolveEndpoint(config, setup(), secrets), ({ message }) => misconfigured(message))
+  Endpoints.use((resolve) => Effect.mapError(resolve(config, setup(), secrets.add), misconfigured))
 
 const endOf = Effect.fnUntraced(function* (
   _tag: "StartFailed" | "Lost",

@@ -7,8 +7,7 @@ import {
   type McpServerWork
 } from "../../../domain/mcpServers/McpServer.ts"
 import { type McpServerCommands, transitionOf } from "../../../domain/mcpServers/reload.ts"
-import type { McpConnector } from "../../ports/McpSession.ts"
-import type { Inputs } from "../inputs/Inputs.ts"
+import type { Endpoints, McpConnector } from "../../ports/McpSession.ts"
 import { openServer, type ServerRun, type ServerWorld } from "./openServer.ts"
 import { type OfferedServer, stateNameOf, toServerState } from "./ServersSnapshot.ts"
 
@@ -63,7 +62,7 @@ export const makeServerRuns = Effect.fnUntraced(function* (world: ServerWorld) {
   const { store } = world
   const fibers = yield* FiberMap.make<string, void>()
   // Fibers of requests and commands start sessions that outlive them.
-  const fork = yield* FiberMap.runtime(fibers)<McpConnector | Inputs>()
+  const fork = yield* FiberMap.runtime(fibers)<McpConnector | Endpoints>()
 
   const perform = Effect.fnUntraced(function* (name: string, commands: ReadonlyArray<McpServerCommand>) {
     for (const command of commands) if (command._tag === "Close") yield* FiberMap.remove(fibers, name)

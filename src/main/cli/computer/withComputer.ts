@@ -1,5 +1,5 @@
 import { resolve } from "node:path"
-import { Context, Effect, Layer, Record, Redacted, Struct } from "effect"
+import { Effect, Layer, Record, Redacted, Struct } from "effect"
 import { AuditLog } from "../../../application/ports/AuditLog.ts"
 import { Policy } from "../../../application/ports/approvals/Policy.ts"
 import * as FileApprovalStore from "../../../adapters/approvals/FileApprovalStore.ts"
@@ -134,8 +134,8 @@ export const withComputer = <A, E, R>(
     const policy = options.policy === undefined ? undefined : yield* policyOfFile(options.policy)
     const runCommand = yield* CommandInput.make()
     const inputSources = { values, runCommand, ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) }) }
-    const inputs = Context.get(yield* Layer.build(Inputs.layer(inputSources)), Inputs)
-    const prompt = Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
+    const inputs = yield* Layer.build(Inputs.layer(inputSources))
+    const prompt = Effect.provideContext(promptForInputs(setup.config), inputs)
     const catalogues = userCacheFolder("catalogues")
     if (approvalsFile === undefined) {
       const reason = noHomeAdvice("XDG_STATE_HOME")
@@ -163,6 +163,6 @@ export const withComputer = <A, E, R>(
     return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(
       Effect.provide(computer),
       explainJoinRejection("computer", options),
-      Effect.provideService(Inputs, inputs)
+      Effect.provideContext(inputs)
     )
   }).pipe(Effect.provide(log))
