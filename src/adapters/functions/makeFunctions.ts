@@ -5,7 +5,7 @@ import { toolNotFoundError, toolsOnlySession, watchHub } from "../../application
 import type { JsonObject } from "../../domain/json.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { formatFailedCall } from "../../domain/packs/params/paramsProblems.ts"
-import { enterDirectly, invalidParamsError, toPackError } from "../tools/runPackCode.ts"
+import { enterDirectly, invalidParamsError, thrownMessage, toPackError } from "../tools/runPackCode.ts"
 import type { CompileSchema } from "../../application/ports/SchemaValidator.ts"
 import type { makeParamsValidator, ParamsValidator } from "../tools/ParamsValidator.ts"
 import type { Functions, FunctionTool } from "./FunctionDefinitions.ts"
@@ -117,6 +117,27 @@ const makeRegistry = <A>(what: string, onRemoved: (value: A) => void) => {
   }
 }
 
+const prepare = <A>(what: string, name: string, prepared: Result.Result<A, string>): A => {
+  if (Result.isSuccess(prepared)) return prepared.success
+  throw new InvalidFunction({ message: `${what} '${name}' cannot be offered: ${prepared.failure}` })
+}
+
+type FollowedResource = OfferedResource & { readonly unfollow: () => void }
+
+/** Follows all of some resources, or none when the signal of one throws. */
+const followAll = (resources: ReadonlyArray<OfferedResource>, onChange: (uri: string) => void) => {
+  const followed: Array<FollowedResource> = []
+  for (const resource of resources) {
+    const following = Result.try({
+      try: () => resource.follow(() => onChange(resource.definition.uri)),
+      catch: thrownMessage
+    })
+    if (Result.isFailure(following)) for (const { unfollow } of followed) unfollow()
+    followed.push({ ...resource, unfollow: prepare("window", resource.name, following) })
+  }
+  return followed
+}
+
 export interface FunctionsOptions extends Functions {
   /** The name of the session, and the host of its URIs; `functions` by default. */
   readonly name?: string
@@ -149,15 +170,12 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
   const announce = makeAnnouncer(hub, (uri) => findResource(uri) !== undefined)
   const logger = makeToolLogger(yield* makeToolLog({ session: host }))
   const tools = makeRegistry<OfferedTool>("tools", () => announce({ _tag: "ToolsChanged" }))
-  const resources = makeRegistry<OfferedResource & { readonly unfollow: () => void }>(
-    "windows and documents",
-    ({ definition: { uri }, unfollow }) => {
-      unfollow()
-      announce({ _tag: "ResourcesChanged" })
-      // Another one may replace it under the same URI.
-      announce({ _tag: "ResourceUpdated", uri })
-    }
-  )
+  const resources = makeRegistry<FollowedResource>("windows and documents", ({ definition: { uri }, unfollow }) => {
+    unfollow()
+    announce({ _tag: "ResourcesChanged" })
+    // Another one may replace it under the same URI.
+    announce({ _tag: "ResourceUpdated", uri })
+  })
   const findResource = (uri: string) => {
     const resource = resources.values.get(keyOf(uri))
     return resource?.definition.uri === uri ? resource : undefined
@@ -165,11 +183,6 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => Effect.sync(resources.clear))
 
   const validatorOf = (schema: unknown) => makeValidator(schema, compile)
-  const prepare = <A>(what: string, name: string, prepared: Result.Result<A, string>): A => {
-    if (Result.isSuccess(prepared)) return prepared.success
-    throw new InvalidFunction({ message: `${what} '${name}' cannot be offered: ${prepared.failure}` })
-  }
-
   const offer: OfferedFunctions["offer"] = (functions) => {
     const preparedTools = (functions.tools ?? []).map((tool) =>
       prepare("tool", tool.name, prepareTool(tool, validatorOf))
@@ -180,12 +193,11 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
     ]
     tools.checkSpace(preparedTools.map(({ definition }) => definition.name))
     resources.checkSpace(preparedResources.map(({ definition }) => keyOf(definition.uri)))
-    const withdrawals = preparedTools.map((tool) => tools.set(tool.definition.name, tool))
-    for (const resource of preparedResources) {
-      const { uri } = resource.definition
-      const unfollow = resource.follow(() => announce({ _tag: "ResourceUpdated", uri }))
-      withdrawals.push(resources.set(keyOf(uri), { ...resource, unfollow }))
-    }
+    const followed = followAll(preparedResources, (uri) => announce({ _tag: "ResourceUpdated", uri }))
+    const withdrawals = [
+      ...preparedTools.map((tool) => tools.set(tool.definition.name, tool)),
+      ...followed.map((resource) => resources.set(keyOf(resource.definition.uri), resource))
+    ]
     if (preparedTools.length > 0) announce({ _tag: "ToolsChanged" })
     if (preparedResources.length > 0) announce({ _tag: "ResourcesChanged" })
     return () => {

@@ -448,6 +448,25 @@ describe("windows and documents of functions", () => {
     })
   )
 
+  it.effect("offers nothing when a signal throws", () =>
+    Effect.gen(function* () {
+      const signal = makeSignal("one")
+      const { offer, session } = yield* makeFunctions()
+      const broken = {
+        subscribe: (): never => {
+          throw new Error("no store")
+        }
+      }
+      const windows = [
+        { name: "a", text: signal },
+        { name: "b", text: broken }
+      ]
+      assert.throws(() => offer({ tools: [tool("t", () => "")], windows }), "window 'b' cannot be offered: no store")
+      assert.strictEqual(signal.listeners.size, 0)
+      assert.deepStrictEqual((yield* session.listTools()).items, [])
+    })
+  )
+
   it.effect("leaves its signals when the scope closes", () =>
     Effect.gen(function* () {
       const signal = makeSignal("one")

@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import * as FileCatalogueStore from "../../../adapters/catalogues/FileCatalogueStore.ts"
 import type { Computer, ComputerOptions as CoreComputerOptions } from "../../../application/computer/Computer.ts"
+import { resolveLocation } from "../../../adapters/dpe/resolver.ts"
 import type { InProcessSessions } from "../../../application/computer/servers/InProcessConnector.ts"
 import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
 import { parseComputerConfig } from "../../../domain/config/parseConfig.ts"
@@ -82,10 +83,12 @@ export const runComputer = async (options: RunComputerOptions, cancellable?: Can
   const read = parseConfig(config)
   if (Result.isFailure(read)) throw new A2cError("config_invalid", read.failure.message)
   const hasFunctions = [documents, tools, windows].some((functions) => functions !== undefined)
+  const layerOptions = toClientOptions(toLayerOptions(others))
   const makeLayer = (sessions: InProcessSessions) =>
     computerLayer({
-      ...toClientOptions(toLayerOptions(others)),
+      ...layerOptions,
       ...(catalogues !== undefined && { catalogues: FileCatalogueStore.layer(catalogues) }),
+      ...(documents !== undefined && { settings: { resolveDpe: resolveLocation, ...layerOptions.settings } }),
       config: read.success,
       sessions
     })

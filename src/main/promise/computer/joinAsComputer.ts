@@ -35,7 +35,8 @@ export const joinAsComputer = async (
   return startComputer(
     options,
     makeWebFunctions,
-    (sessions) => webComputerLayer({ takeOver: true, ...toClientOptions(toLayerOptions(others)), sessions }),
+    (sessions) =>
+      webComputerLayer({ ...toClientOptions(toLayerOptions(others)), takeOver: options.takeOver ?? true, sessions }),
     computerRows,
     cancellable
   )
