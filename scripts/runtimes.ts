@@ -1,6 +1,7 @@
 /**
  * Tests the packed package in other runtimes. Servers, Computers and Agents of three versions of Node, Deno and Bun work
- * with each other. Each of them runs devices, packs and the command. Chromium runs an Agent, and workerd the domain.
+ * with each other. Each of them runs devices, packs and the command. Chromium and workerd run Agents and Computers of
+ * functions.
  * Compares the table in docs/runtimes.md with what ran; `--write` replaces it.
  */
 import { strict as assert } from "node:assert"
@@ -11,11 +12,14 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { build } from "esbuild"
+import type { BrowserContext } from "playwright-core"
 import { makeFolder, makePackedProject, packArchives } from "./packedProject.ts"
 import { findBinary, installNode, otherNodes } from "./runtimes/binaries.ts"
+import { writeExtension } from "./runtimes/extension.ts"
 import { programsIn, type Runtime } from "./runtimes/programs.ts"
 import { Outcomes, type Part, publishTable } from "./runtimes/table.ts"
 import { chromiumBrowser } from "../test/programs/chromiumBrowser.ts"
+import { extensionBrowser } from "../test/programs/extensionBrowser.ts"
 import { install, locate } from "../test/programs/Program.ts"
 
 const transports = ["polling", "websocket", "polling,websocket"]
@@ -69,7 +73,7 @@ const checkOffice = async (serverRuntime: Runtime, members: ReadonlyArray<Runtim
   for (const runtime of members) {
     const name = `desk-${runtime.name.replaceAll(/\W/g, "-")}`
     const program = await start(runtime, "computer.ts", server.line, name, process.execPath)
-    computers.push(stack.use(program).line)
+    computers.push(...stack.use(program).line.split(" "))
   }
   for (const runtime of members) {
     for (const names of transports) {
@@ -77,7 +81,7 @@ const checkOffice = async (serverRuntime: Runtime, members: ReadonlyArray<Runtim
     }
     const tools = await run(runtime, a2c, "agent", "--server", server.line, "--office", "team", "tools")
     for (const name of computers) assert.match(tools, new RegExp(`^${name} +get-sum `, "m"))
-    report(runtime, "yes", "agent", "computer", "command")
+    report(runtime, "yes", "agent", "computer", "functions", "command")
   }
   report(serverRuntime, "yes", "server")
 }
@@ -109,9 +113,12 @@ const domainResult = {
   result: { content: [{ type: "text", text: "hi" }, { type: "hologram" }], isError: false }
 }
 
+/** What the Agent without Node gets from a Computer. */
+const sum = [{ type: "text", text: "The sum of 2 and 3 is 5." }]
+
 const checkParts = async (runtime: Runtime): Promise<void> => {
   const [imported, result = ""] = (await run(runtime, "imports.ts")).split("\n")
-  assert.equal(imported, "7")
+  assert.equal(imported, "8")
   assert.deepEqual(JSON.parse(result), domainResult)
   await checkRedirects(runtime)
   assert.equal(await run(runtime, "devices.ts"), '[{"type":"text","text":"21 °C"}]')
@@ -139,7 +146,7 @@ const bundle = async (program: string): Promise<string> => {
 
 const workerdConfig = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  services = [(name = "main", worker = .worker)],
+  services = [(name = "main", worker = .worker), (name = "internet", network = (allow = ["local"]))],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")]
 );
 const worker :Workerd.Worker = (
@@ -147,22 +154,55 @@ const worker :Workerd.Worker = (
 );
 `
 
-/** Serves the domain with workerd. */
+/** Runs an Agent that calls the tools of these Computers, and cancels calls. */
+const checkCalls = async (server: string, names: string, ...computers: ReadonlyArray<string>): Promise<void> =>
+  assert.equal(await run(node, "agent.ts", server, names, ...computers), "works")
+
+/** The domain, an Agent and a Computer of functions in workerd, with a Server and a Computer in Node. */
 const checkWorkerd = async (): Promise<void> => {
   await bundle("worker.ts")
   writeFileSync(join(folder, "worker.capnp"), workerdConfig)
   const command = [workerd ?? "", "serve", "worker.capnp", "--control-fd=1"]
-  await using service = await start({ name: "workerd", command, stopSignal: "SIGTERM" })
+  await using server = await start(node, "server.ts")
+  await using _computer = await start(node, "computer.ts", server.line, "desk", process.execPath)
+  // It waits for the end of requests otherwise.
+  await using service = await start({ name: "workerd", command, stopSignal: "SIGKILL" })
   const { port } = JSON.parse(service.line) as { readonly port: number }
-  const response = await fetch(`http://127.0.0.1:${port}/`)
-  assert.deepEqual(await response.json(), domainResult)
-  report({ name: "workerd" }, "yes", "domain")
+  const ask = (path: string, computer = "") => {
+    const query = new URLSearchParams({ server: server.line, computer }).toString()
+    return fetch(`http://127.0.0.1:${port}${path}?${query}`)
+  }
+  assert.deepEqual(await (await ask("/domain")).json(), domainResult)
+  assert.deepEqual(await (await ask("/agent", "desk")).json(), sum)
+  const { body } = await ask("/functions", "worker")
+  const reader = body?.getReader()
+  assert.equal(new TextDecoder().decode((await reader?.read())?.value), "worker")
+  for (const names of transports) await checkCalls(server.line, names, "desk", "desk-functions", "worker")
+  report({ name: "workerd" }, "yes", "domain", "agent", "functions")
 }
 
-/** A page with the domain and an Agent, with a Server and a Computer in Node. */
+/** Loads a page, and a web worker with the same script; gives what evaluates expressions in them. */
+const openPlaces = async (
+  browser: BrowserContext,
+  url: string
+): Promise<ReadonlyArray<{ readonly evaluate: (expression: string) => Promise<unknown> }>> => {
+  const page = await browser.newPage()
+  await page.goto(url, { waitUntil: "load" })
+  const starting = page.waitForEvent("worker")
+  await page.evaluate(`new Promise((loaded) => {
+    new BroadcastChannel("workers").onmessage = loaded
+    new Worker("/page.js", { type: "module" })
+  })`)
+  return [page, await starting]
+}
+
+/**
+ * The domain, an Agent and a Computer of functions in a page, in the page of an extension without a service worker, and in
+ * a web worker of each, with a Server and a Computer in Node.
+ */
 const checkChromium = async (): Promise<void> => {
-  if (locate(chromiumBrowser) === undefined) await install(chromiumBrowser)
-  const { launchChromium } = await import("../test/programs/launchChromium.ts")
+  for (const program of [chromiumBrowser, extensionBrowser]) if (locate(program) === undefined) await install(program)
+  const { launchChromium, launchChromiumWith } = await import("../test/programs/launchChromium.ts")
   const script = readFileSync(await bundle("page.ts"))
   using http = await serveHttp(({ url }, response) => {
     if (url === "/page.js") response.writeHead(200, { "content-type": "text/javascript" }).end(script)
@@ -171,21 +211,31 @@ const checkChromium = async (): Promise<void> => {
         .writeHead(200, { "content-type": "text/html" })
         .end('<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.js"></script>')
   })
-  await using server = await start(node, "server.ts", http.origin)
+  const extension = writeExtension(join(folder, "extension"), script)
+  await using server = await start(node, "server.ts", http.origin, extension.origin)
   await using _computer = await start(node, "computer.ts", server.line, "desk", process.execPath)
-  const visit = Effect.flatMap(launchChromium, (browser) =>
-    Effect.promise(async () => {
-      const page = await browser.newPage()
-      await page.goto(http.origin, { waitUntil: "load" })
-      assert.deepEqual(await page.evaluate("useDomain()"), domainResult)
-      for (const names of transports) {
-        const content: unknown = await page.evaluate(`add("${server.line}", ${JSON.stringify(names.split(","))})`)
-        assert.deepEqual(content, [{ type: "text", text: "The sum of 2 and 3 is 5." }])
+  const visit = Effect.gen(function* () {
+    const browser = yield* launchChromium
+    const browserOfExtension = yield* launchChromiumWith(extension.flags, extensionBrowser)
+    yield* Effect.promise(async () => {
+      const places = [
+        ...(await openPlaces(browser, http.origin)),
+        ...(await openPlaces(browserOfExtension, `${extension.origin}${extension.page}`))
+      ]
+      const names = places.map((_, index) => `place-${index}`)
+      for (const [index, place] of places.entries()) {
+        assert.deepEqual(await place.evaluate("useDomain()"), domainResult)
+        for (const transport of transports) {
+          const args = JSON.stringify([server.line, "desk", transport.split(",")])
+          assert.deepEqual(await place.evaluate(`add(...${args})`), sum)
+        }
+        await place.evaluate(`offerFunctions(...${JSON.stringify([server.line, names[index]])})`)
       }
+      for (const transport of transports) await checkCalls(server.line, transport, "desk", "desk-functions", ...names)
     })
-  )
+  })
   await Effect.runPromise(Effect.scoped(visit))
-  report({ name: "Chromium" }, "yes", "domain", "agent")
+  report({ name: "Chromium" }, "yes", "domain", "agent", "functions")
 }
 
 mkdirSync(join(folder, "packs"))

@@ -1,4 +1,4 @@
-/** Calls tools of some Computers over one transport, and cancels a call. */
+/** Calls tools of some Computers over one transport, and cancels a call. Computers of functions count the cancelled calls. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { strict as assert } from "node:assert"
 import { A2cError, connectAgent, type ToolResult } from "a2c-smcp/promise"
@@ -15,6 +15,10 @@ const agent = await connectAgent({
   log: ({ level, message }) => void (level === "Info" || level === "Debug" || warnings.push(message))
 })
 await agent.settled()
+/** The desktop of each Computer. */
+const desktops = (): Promise<ReadonlyArray<string>> =>
+  Promise.all(computers.map(async (computer) => (await agent.getDesktop(computer)).join()))
+const before = await desktops()
 for (const computer of computers) {
   const sum = await agent.callTool({ computer, tool: "get-sum", params: { a: 2, b: 3 } })
   assert.equal(textOf(sum), "The sum of 2 and 3 is 5.")
@@ -34,6 +38,8 @@ for (const computer of computers) {
 }
 // Longer than two intervals of the Server's pings.
 await sleep(2500)
+const cancelledBefore = before.map((text) => text.replace(/\d+$/, (count) => String(Number(count) + 1)))
+assert.deepEqual(await desktops(), cancelledBefore)
 assert.equal((await agent.members()).length, computers.length + 1)
 await agent.close()
 assert.deepEqual(warnings, [])

@@ -1,6 +1,7 @@
-/** Runs a Computer with a stdio MCP server, prints its name, and closes it when stdin ends. */
+/** Runs a Computer with a stdio MCP server and one of functions, prints their names, and closes them when stdin ends. */
 import { once } from "node:events"
 import { runComputer } from "a2c-smcp/promise"
+import { joinWithFunctions } from "./portable.ts"
 
 const [url = "", name = "", node = ""] = process.argv.slice(2)
 
@@ -26,6 +27,8 @@ const computer = await runComputer({
 const refused = await computer.callTool({ tool: "get-sum", params: { a: "x" } })
 const checked = await computer.callTool({ tool: "get-sum", params: { a: 1, b: 2 } })
 if (!refused.isError || !String(checked.meta?.["a2c_vrl_transformed"]).includes("checked")) throw new Error("unchecked")
-console.log(name)
+const functions = await joinWithFunctions(url, `${name}-functions`)
+console.log(`${name} ${name}-functions`)
 await once(process.stdin.resume(), "end")
+await functions.close()
 await computer.close()

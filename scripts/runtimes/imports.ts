@@ -1,7 +1,7 @@
 /** Imports every entry point, and uses the domain. */
-import worker from "./worker.ts"
+import { useDomain } from "./portable.ts"
 
-const entryPoints = ["", "/agent", "/domain", "/llm", "/promise", "/testing", "/tools"]
+const entryPoints = ["", "/agent", "/computer", "/domain", "/llm", "/promise", "/testing", "/tools"]
 for (const path of entryPoints) await import(`a2c-smcp${path}`)
 console.log(entryPoints.length)
-console.log(await worker.fetch().text())
+console.log(JSON.stringify(useDomain()))

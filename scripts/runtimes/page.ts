@@ -1,14 +1,9 @@
-/** The functions of a page with the domain and an Agent; the test calls them from outside. */
-import { connectAgent } from "a2c-smcp/agent"
-import worker from "./worker.ts"
+/** The functions of a page or of a web worker; the test calls them from outside. */
+import { add, joinWithFunctions, useDomain } from "./portable.ts"
 
-const useDomain = (): Promise<unknown> => worker.fetch().json()
+/** Joins as a Computer until the page or the worker ends. */
+const offerFunctions = async (url: string, name: string): Promise<void> => void (await joinWithFunctions(url, name))
 
-/** Calls a tool of a Computer over some transports. */
-const add = async (url: string, transports: ReadonlyArray<"polling" | "websocket">): Promise<unknown> => {
-  await using agent = await connectAgent({ url, transports, office: "team", name: "page" })
-  const { content } = await agent.callTool({ tool: "get-sum", params: { a: 2, b: 3 } })
-  return content
-}
-
-Object.assign(globalThis, { add, useDomain })
+Object.assign(globalThis, { add, offerFunctions, useDomain })
+// The page of a web worker waits for this.
+if (!("document" in globalThis)) new BroadcastChannel("workers").postMessage("loaded")

@@ -8,7 +8,8 @@ const marks = { start: "<!-- runtimes:start -->", end: "<!-- runtimes:end -->" }
 const parts = {
   domain: "domain",
   agent: "Agent",
-  computer: "Computer",
+  computer: "Computer with MCP servers",
+  functions: "[Computer of functions](functions.md)",
   server: "Server",
   devices: "devices: gateway and client",
   http: "an office or a device gateway as an MCP server over HTTP",
@@ -22,6 +23,10 @@ const notes: { readonly [cell: string]: string } = {
   "agent in Bun": "yes, [keepalive](#keepalive-in-bun-and-browsers)",
   "agent in Chromium": "yes, [keepalive](#keepalive-in-bun-and-browsers)",
   "computer in Bun": "yes, [keepalive](#keepalive-in-bun-and-browsers)",
+  "functions in Bun": "yes, [keepalive](#keepalive-in-bun-and-browsers)",
+  "functions in Chromium": "yes, [keepalive](#keepalive-in-bun-and-browsers)",
+  "agent in workerd": "yes, [WebSocket](#members-in-workerd)",
+  "functions in workerd": "yes, [WebSocket](#members-in-workerd)",
   "command in Bun": "yes, without [Server](#a-server-in-bun) and [packs](#packs-in-bun)",
   "packs in Bun": "[no](#packs-in-bun)",
   "server in Bun": "[no](#a-server-in-bun)",
@@ -29,7 +34,7 @@ const notes: { readonly [cell: string]: string } = {
 }
 
 /** What could run, and does not run here. */
-const untested = new Set(["agent in workerd", "agent in Firefox", "domain in Firefox"])
+const untested = new Set(["agent in Firefox", "domain in Firefox", "functions in Firefox"])
 
 /** What ran, by part and runtime. */
 export class Outcomes {

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { chromium } from "playwright-core"
 import { chromiumBrowser } from "./chromiumBrowser.ts"
-import { locate } from "./Program.ts"
+import { locate, type Program } from "./Program.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 /** The browser that the tests use; without one they are skipped. */
@@ -23,10 +23,20 @@ const args = [
 ]
 
 /** A separate browser with further flags, closed with the scope. */
-export const launchChromiumWith = Effect.fnUntraced(function* (flags: ReadonlyArray<string>) {
+export const launchChromiumWith = Effect.fnUntraced(function* (
+  flags: ReadonlyArray<string>,
+  program: Program = chromiumBrowser
+) {
   const folder = yield* temporaryFolder
-  const executable = chromiumPath !== undefined && { executablePath: chromiumPath }
-  const options = { ...executable, args: [...args, ...flags], timeout: browserTimeout }
+  const executablePath = locate(program)
+  const executable = executablePath !== undefined && { executablePath }
+  const options = {
+    ...executable,
+    args: [...args, ...flags],
+    // A new profile has none but those of the flags.
+    ignoreDefaultArgs: ["--disable-extensions"],
+    timeout: browserTimeout
+  }
   return yield* Effect.acquireRelease(
     Effect.promise(() => chromium.launchPersistentContext(folder, options)),
     (context) => Effect.promise(() => context.close())
