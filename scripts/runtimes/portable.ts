@@ -18,8 +18,10 @@ export const useDomain = () => ({
 
 /** Calls a tool of a Computer over some transports. */
 export const add = async (url: string, computer: string, transports: Transports): Promise<unknown> => {
-  await using agent = await connectAgent({ url, transports, office: "team", name: "page" })
+  // Node 22 does not know the syntax `await using`.
+  const agent = await connectAgent({ url, transports, office: "team", name: "page" })
   const { content } = await agent.callTool({ computer, tool: "get-sum", params: { a: 2, b: 3 } })
+  await agent.close()
   return content
 }
 

@@ -84,7 +84,8 @@ export const makeOurFactory = ({ findLine, line, lines, path }: OurOptions): Fac
 
   return {
     makeServer: Effect.fnUntraced(function* (token) {
-      const layer = serverLayer(definedOnly({ lines }))
+      // Pages of any port offer functions.
+      const layer = serverLayer(definedOnly({ allowedOrigins: ["*"], lines }))
       const context = yield* asPart(Layer.build(Layer.provide(layer, [authenticated(token), AuditLog.layerNone])))
       return { port: Number(new URL(Context.get(context, Server).url).port) }
     }),

@@ -92,6 +92,39 @@ const awaitEvent = (world: World, since: number, ...kinds: Parameters<World["age
 
 const sha256 = (data: Uint8Array): string => createHash("sha256").update(data).digest("hex")
 
+/** Uses what a further Computer of functions offers, until it leaves. */
+const useFunctions = Effect.fnUntraced(function* (world: World, where: Parameters<World["joinWithFunctions"]>[0]) {
+  const { agent, computerName } = world
+  const computer = `functions-${where}`
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      yield* world.joinWithFunctions(where, computer)
+      yield* eventually(
+        Effect.flatMap(agent.tools(computer), (tools) =>
+          check(tools.length === 2, () => `the tools are ${show(tools)}`)
+        )
+      )
+      const named = (yield* agent.tools(computer)).map(({ name }) => name)
+      const toolOf = (name: string) => named.find((one) => one.endsWith(name)) ?? name
+      const call = (tool: string, params: JsonObject) =>
+        agent.call({ computer, tool: toolOf(tool), params, timeout: 15 })
+      yield* checkEqual(textOf(yield* call("double", { number: 21 })), "doubled: 42", "the text")
+      yield* checkEqual((yield* call("double", {}))["isError"], true, "isError without the parameter")
+      const checkWindow = (text: string) =>
+        eventually(
+          Effect.flatMap(agent.desktop(computer), ([window]) =>
+            check(window?.includes(text) === true, () => `the window is ${show(window)}`)
+          )
+        )
+      yield* checkWindow("cancelled: 0")
+      if (agent.cancelCall === undefined) return
+      yield* agent.cancelCall({ computer, tool: toolOf("wait"), params: {}, timeout: 20 }, 0.5)
+      yield* checkWindow("cancelled: 1")
+    })
+  )
+  yield* eventually(checkComputers(world, [computerName]))
+})
+
 /** All steps, in their order. Those that damage the pairing come last. */
 const stepTable = {
   join: {
@@ -280,6 +313,17 @@ const stepTable = {
       yield* check(path.startsWith(landing) && existsSync(path), () => `the file is at ${path}`)
       yield* check(readFileSync(path).equals(data), () => "the file has other bytes")
     })
+  },
+  functions: {
+    title: "tools and a window of our Computer of functions",
+    isOffered: ({ pairing }) => pairing.computer === "ours",
+    run: (world) => useFunctions(world, "here")
+  },
+  functionsInPage: {
+    title: "the same in a page of Chromium",
+    isOffered: ({ pairing }) => pairing.computer === "ours",
+    run: (world) => useFunctions(world, "page"),
+    timeout: 60
   },
   toolsChanged: {
     title: "a tool that is added at run time",

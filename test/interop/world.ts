@@ -4,6 +4,7 @@ import { Effect, Schedule, type Scope } from "effect"
 import type { LineName } from "../../src/domain/wire/lines.ts"
 import { openProxy, type Proxy } from "../chaos/Proxy.ts"
 import { bundleId, serverName } from "./fixture/contents.ts"
+import { functionsJoins } from "./functions.ts"
 import type { AgentPart, ComputerOptions, ComputerPart, Factory, PartError } from "./members.ts"
 import type { Pairing, Peer, Role, Side } from "./peers.ts"
 
@@ -32,6 +33,11 @@ export interface World {
   readonly makeAgent: (name: string, token?: string) => Effect.Effect<AgentPart, PartError, Scope.Scope>
   /** Makes a further Computer. */
   readonly makeComputer: (name: string) => Effect.Effect<ComputerPart, PartError, Scope.Scope>
+  /** Joins as our Computer of functions, in this process or in a page of Chromium. */
+  readonly joinWithFunctions: (
+    where: keyof typeof functionsJoins,
+    name: string
+  ) => Effect.Effect<unknown, PartError, Scope.Scope>
   /** Joins with an Agent on another protocol line; it must fail. */
   readonly joinOnOtherLine: Effect.Effect<void, PartError, Scope.Scope>
 }
@@ -183,6 +189,14 @@ export const makeWorld = Effect.fnUntraced(function* ({
       factories.agent.makeAgent({ name, office, port: server.port, token: credentials }),
     makeComputer: (name) =>
       factories.computer.makeComputer(computerOptions(name, server.port, join(folder, `journal of ${name}.txt`))),
+    joinWithFunctions: (where, name) =>
+      functionsJoins[where]({
+        url: `http://127.0.0.1:${server.port}${pairing.server === "theirs" ? "/socket.io" : ""}`,
+        name,
+        office,
+        token,
+        protocol: line
+      }),
     joinOnOtherLine: rejectedJoin
   }
 })
