@@ -48,6 +48,13 @@ describe("a Computer of functions", () => {
       }))
   }
 
+  it("tells a tool the name of the Agent that calls it", () =>
+    inOffice(async (office) => {
+      await join(office, { tools: [{ name: "who", run: (_, { requester }) => `called by ${requester}` }] })
+      const agent = await office.agent({ name: "thinker" })
+      assert.strictEqual(firstText(await agent.callTool({ tool: "who" })), "called by thinker")
+    }))
+
   it("names invalid arguments, and does not run the tool", () =>
     inOffice(async (office) => {
       await join(office, { tools: [{ ...shout, run: () => assert.fail("it ran") }] })

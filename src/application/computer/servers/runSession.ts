@@ -132,10 +132,10 @@ const instrumentSession = (session: McpSession, secrets: Secrets, activity: Call
     listTools: (cursor) => redacted(session.listTools(cursor)),
     listResources: (cursor) => redacted(session.listResources(cursor)),
     readResource: (uri) => redacted(session.readResource(uri)),
-    callTool: (name, params, { onProgress: report, responder } = {}) => {
+    callTool: (name, params, { onProgress: report, ...options } = {}) => {
       const onProgress: typeof report =
         report && ((step) => report(step.message === undefined ? step : { ...step, message: redact(step.message) }))
-      return redacted(trackCall(activity, callTool(name, params, definedOnly({ responder, onProgress }))))
+      return redacted(trackCall(activity, callTool(name, params, { ...options, ...definedOnly({ onProgress }) })))
     },
     watch: (wanted) => redacted(session.watch(wanted)),
     ping: redacted(session.ping),
