@@ -198,7 +198,7 @@ const openPlaces = async (
 
 /**
  * The domain, an Agent and a Computer of functions in a page, in the page of an extension without a service worker, and in
- * a web worker of each, with a Server and a Computer in Node.
+ * a web worker of each. The Server and another Computer run in Node.
  */
 const checkChromium = async (): Promise<void> => {
   for (const program of [chromiumBrowser, extensionBrowser]) if (locate(program) === undefined) await install(program)
