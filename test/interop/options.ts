@@ -41,8 +41,8 @@ Exit codes
   ${exitCodes.fine}    every step passed, or failed by a known fault
   ${exitCodes.wrong}    a step failed, or a known fault no longer occurs
   ${exitCodes.usage}    the command line is invalid
-  ${exitCodes.notJudged}    Python, Cargo or a registry is missing, or the run took too long
+  ${exitCodes.notJudged}    Python, Cargo, Chromium or a registry is missing, or the run took too long
   130  ended by a signal
 
-Needs Python 3.11 or later (or PYTHON), Cargo (or CARGO), and the registries of both.
+Needs Python 3.11 or later (or PYTHON), Cargo (or CARGO), the registries of both, and Chromium (or CHROMIUM).
 `

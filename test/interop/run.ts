@@ -6,6 +6,8 @@ import { join } from "node:path"
 import { Effect, Result } from "effect"
 import { exitCodes, reporter, runCommand, within } from "../chaos/command.ts"
 import { optionsOrExit } from "../commandLine.ts"
+import { chromiumBrowser } from "../programs/chromiumBrowser.ts"
+import { install as installProgram, locate } from "../programs/Program.ts"
 import { cacheFolder, install } from "./install.ts"
 import { type Finding, formatVerdict, isWrong } from "./judge.ts"
 import { helpText, readOptions } from "./options.ts"
@@ -26,6 +28,11 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 const installAll = Effect.fnUntraced(function* (wanted: ReadonlyArray<Peer>, note: (line: string) => void) {
   const installed: Array<InstalledPeer> = []
   const missing: Array<string> = []
+  if (locate(chromiumBrowser) === undefined) {
+    note(chromiumBrowser.installation)
+    const result = yield* Effect.result(Effect.tryPromise(() => installProgram(chromiumBrowser)))
+    if (Result.isFailure(result)) missing.push(`Chromium cannot be installed: ${chromiumBrowser.advice}`)
+  }
   for (const peer of wanted) {
     note(`installing ${peer.name}`)
     const result = yield* Effect.result(install(peer))
@@ -63,7 +70,7 @@ const program = Effect.gen(function* () {
   wrong.forEach((finding) => print(formatFinding(finding)))
   missing.forEach(print)
   print(
-    `${findings.length} steps: ${wrong.length} wrong, ${known.length} with a known fault, ${missing.length} peers missing`
+    `${findings.length} steps: ${wrong.length} wrong, ${known.length} with a known fault, ${missing.length} programs missing`
   )
   if (isComplete && missing.length === 0)
     writeFileSync(docs, replaceTable(readFileSync(docs, "utf8"), formatTable(findings)))

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
 import { Effect, Fiber, Schedule, type Scope } from "effect"
 import { asObject, asString, isJsonObject, type JsonObject } from "../../src/domain/json.ts"
+import { chromiumBrowser } from "../programs/chromiumBrowser.ts"
+import { locate } from "../programs/Program.ts"
 import { mcpSkill, notes, pictureSize, sampleBytes, windows } from "./fixture/contents.ts"
 import { PartError, type ResourceView } from "./members.ts"
 import { inputValues, userSkill, type World, writeSkill } from "./world.ts"
@@ -321,7 +323,7 @@ const stepTable = {
   },
   functionsInPage: {
     title: "the same in a page of Chromium",
-    isOffered: ({ pairing }) => pairing.computer === "ours",
+    isOffered: ({ pairing }) => pairing.computer === "ours" && locate(chromiumBrowser) !== undefined,
     run: (world) => useFunctions(world, "page"),
     timeout: 60
   },
