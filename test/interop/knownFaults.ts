@@ -108,6 +108,13 @@ export const knownFaults: ReadonlyArray<KnownFault> = [
     language: "rust",
     versions: ["0.4.1", "0.4.1"],
     role: "server",
+    steps: ["functionsInPage"],
+    fault: "sends no CORS headers, so a page of another origin cannot poll"
+  },
+  {
+    language: "rust",
+    versions: ["0.4.1", "0.4.1"],
+    role: "server",
     steps: [
       "tools",
       "call",
