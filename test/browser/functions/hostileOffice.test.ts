@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, type Scope } from "effect"
+import { Effect, Fiber, Redacted, type Scope } from "effect"
 import type { Page } from "playwright-core"
 import { makeSchemeAuthenticator } from "../../../src/adapters/auth/CredentialScheme.ts"
 import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
@@ -11,7 +11,7 @@ import { openProxy } from "../../chaos/Proxy.ts"
 import { buildWorld, type Conditions } from "../../conformance/World.ts"
 import { withWallClock } from "../../wallClock.ts"
 import { scriptedAgent } from "./functionOffice.ts"
-import { bundleComputer, hasChromium, scriptInPage, useFunctionPages } from "./functionPlaces.ts"
+import { bundleComputer, hasChromium, scriptInPage, type ServedFiles, useFunctionPages } from "./functionPlaces.ts"
 
 /** Texts that are elements, scripts and attributes where a page takes them for HTML. */
 const hostile = [
@@ -20,17 +20,23 @@ const hostile = [
   '"><svg onload="globalThis.pwned = 3">',
   "</textarea></output><iframe srcdoc='<script>parent.pwned = 4</script>'>"
 ].join("\n")
+/** A name has one line. */
+const [hostileName = ""] = hostile.split("\n")
 
-/** The example with its script in a file: the policy allows no other. */
-const example = async () => {
-  const html = readFileSync("examples/functions.html", "utf8")
-  const [whole = "", script = ""] = /<script type="module">(.*)<\/script>/s.exec(html) ?? []
-  return {
-    "/functions.html": html.replace(whole, '<script type="module" src="functions.js"></script>'),
-    "/functions.js": script,
+/** The examples with their scripts in files: the policy allows no others. */
+const examples = async () => {
+  const pages = ["functions", "chat"].map((name) => {
+    const html = readFileSync(`examples/${name}.html`, "utf8")
+    const [whole = "", script = ""] = /<script type="module">(.*)<\/script>/s.exec(html) ?? []
+    return {
+      [`/${name}.html`]: html.replace(whole, `<script type="module" src="${name}.js"></script>`),
+      [`/${name}.js`]: script
+    }
+  })
+  return Object.assign({}, ...pages, {
     "/a2c-computer.js": await bundleComputer(),
     "/eval.js": "try { new Function('') } catch ({ name }) { globalThis.evalError = name }"
-  }
+  }) as ServedFiles
 }
 
 const elementsOf = (page: Page) =>
@@ -45,14 +51,14 @@ const elementsOf = (page: Page) =>
   )
 
 describe.skipIf(!hasChromium)("a page in a hostile office", () => {
-  const { faults, origin, page: openPage } = useFunctionPages(example)
+  const { faults, origin, page: openPage } = useFunctionPages(examples)
 
   const serve = (conditions: Conditions = {}) =>
     Effect.flatMap(origin, (one) => buildWorld("socket.io", { allowedOrigins: [one], ...conditions }))
 
-  /** The example, joined to an office, and the elements that it has without the office. */
-  const openExample = Effect.fnUntraced(function* (server: string) {
-    const page = yield* openPage(`/functions.html?server=${encodeURIComponent(server)}&office=O1`)
+  /** An example, joined to an office, and the elements that it has without the office. */
+  const openExample = Effect.fnUntraced(function* (server: string, name = "functions") {
+    const page = yield* openPage(`/${name}.html?server=${encodeURIComponent(server)}&office=O1`)
     const output = page.locator("output")
     yield* Effect.promise(() => output.filter({ hasText: "Joined" }).waitFor({ state: "attached" }))
     return { page, output, before: yield* elementsOf(page) }
@@ -70,13 +76,34 @@ describe.skipIf(!hasChromium)("a page in a hostile office", () => {
         dialogs.push(dialog.message())
         void dialog.accept()
       })
-      const [name = ""] = hostile.split("\n")
-      const agent = yield* scriptedAgent(world, "0.2", "O1", name)
+      const agent = yield* scriptedAgent(world, "0.2", "O1", hostileName)
       const params = { name: hostile.replaceAll("\n", " "), comment: hostile }
       const result = yield* agent.call("fill_in", { computer: "order-page", params })
-      assert.deepStrictEqual(dialogs, [`${name} fills in ${JSON.stringify(params)}`])
+      assert.deepStrictEqual(dialogs, [`${hostileName} fills in ${JSON.stringify(params)}`])
       assert.deepStrictEqual<unknown>(result.structuredContent, params)
       assert.deepStrictEqual(yield* elementsOf(page), before)
+    }))
+
+  test("shows messages, questions and answers as text", () =>
+    Effect.gen(function* () {
+      const world = yield* serve()
+      const { before, page } = yield* openExample(world.url, "chat")
+      const agent = yield* scriptedAgent(world, "0.2", "O1", hostileName)
+      yield* agent.call("say", { computer: "chat", params: { text: hostile } })
+      const ordering = yield* Effect.forkScoped(
+        agent.call("order_shirt", { computer: "chat", params: { color: hostile } }),
+        { startImmediately: true }
+      )
+      const decline = page.getByRole("button", { name: "Decline" })
+      yield* Effect.promise(() => decline.waitFor())
+      const texts = yield* Effect.promise(() => page.locator("li").allTextContents())
+      assert.strictEqual(texts[0], `${hostileName}: ${hostile}`)
+      assert.include(texts[1], `Which size of the ${hostile} shirt?`)
+      yield* Effect.promise(() => decline.click())
+      yield* Fiber.join(ordering)
+      assert.include(yield* Effect.promise(() => page.locator("li").last().textContent()), hostile)
+      const { pwned, tags } = yield* elementsOf(page)
+      assert.deepStrictEqual({ pwned, tags }, { ...before, tags: before.tags.toSpliced(1, 0, "LI", "LI") })
     }))
 
   test("shows the reason of its Server as text", () =>
