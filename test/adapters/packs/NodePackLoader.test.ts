@@ -197,7 +197,7 @@ for (const [where, isolated] of modes) {
           const { reason, message } = yield* Effect.flip(get("bigint"))
           assert.deepStrictEqual(
             [reason, message],
-            ["failed", "the result of effectful is not JSON: Do not know how to serialize a BigInt"]
+            ["failed", "the result is not JSON: Do not know how to serialize a BigInt"]
           )
         })
       )
@@ -489,7 +489,7 @@ for (const [where, isolated] of modes) {
             ["throw new Proxy({}, { has() { throw 1 } })", "an error that cannot be read"],
             [
               "return { toJSON() { throw Object.create(null) } }",
-              "the result of pack is not JSON: an error without a readable message"
+              "the result is not JSON: an error without a readable message"
             ]
           ] as const) {
             const { call } = yield* loadText(packSource({ call: `() { ${body} }` }), { isolated })
