@@ -194,9 +194,10 @@ conformInPlaces((conform) => {
           yield* computer.leave()
           yield* agent.receive("notify:leave_office")
           yield* computer.offer([{ windows: [{ name: "a" }] }])
+          // Its Computer may see the change after the next join, and notify of it then.
+          assert.deepStrictEqual(updatesAt(agent), [0, 0])
           assert.isNull(yield* computer.rejoin("O1"))
           assert.lengthOf(yield* agent.desktop(), 1)
-          assert.deepStrictEqual(updatesAt(agent), [0, 0])
         })
     )
   })
