@@ -27,8 +27,8 @@ const readOf = (uri: string, read: () => unknown) =>
     protocolFailure(jsonRpcCodes.internalError, `${uri} cannot be read: ${thrownMessage(value)}`)
   )
 
-const toTextContent = (uri: string, mimeType: string | undefined, text: unknown): ReadonlyArray<JsonObject> => [
-  { uri, ...definedOnly({ mimeType }), text: String(text) }
+const toTextContent = (uri: string, mimeType: string, text: unknown): ReadonlyArray<JsonObject> => [
+  { uri, mimeType, text: String(text) }
 ]
 
 /** The current text of a signal, which is followed as long as the window is offered. */

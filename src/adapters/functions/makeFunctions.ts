@@ -6,8 +6,7 @@ import type { JsonObject } from "../../domain/json.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { formatFailedCall } from "../../domain/packs/params/paramsProblems.ts"
 import { enterDirectly, invalidParamsError, thrownMessage, toPackError } from "../tools/runPackCode.ts"
-import type { CompileSchema } from "../../application/ports/SchemaValidator.ts"
-import type { makeParamsValidator, ParamsValidator } from "../tools/ParamsValidator.ts"
+import type { ParamsValidator } from "../tools/ParamsValidator.ts"
 import type { Functions, FunctionTool } from "./FunctionDefinitions.ts"
 import { makeDocument, makeWindow, type OfferedResource } from "./functionResources.ts"
 import { runTool } from "../tools/runTool.ts"
@@ -30,10 +29,10 @@ interface OfferedTool extends Pick<FunctionTool, "run"> {
   readonly output: ParamsValidator | undefined
 }
 
-const prepareTool = (
-  tool: FunctionTool,
-  validatorOf: (schema: unknown) => Result.Result<ParamsValidator, string>
-): Result.Result<OfferedTool, string> =>
+/** Makes the validator of a schema of any kind, or says why it is unsupported. */
+type MakeValidator = (schema: unknown) => Result.Result<ParamsValidator, string>
+
+const prepareTool = (tool: FunctionTool, makeValidator: MakeValidator): Result.Result<OfferedTool, string> =>
   Result.gen(function* () {
     const { annotations, description, name, output, params = {}, title } = tool
     if (!toolNamePattern.test(name)) {
@@ -41,7 +40,7 @@ const prepareTool = (
     }
     if (typeof Reflect.get(tool, "run") !== "function") return yield* Result.fail("run: expected a function")
     const schemaOf = (what: string, schema: unknown) =>
-      Result.mapError(validatorOf(schema), (reason) => `${what}: ${reason}`)
+      Result.mapError(makeValidator(schema), (reason) => `${what}: ${reason}`)
     const validator = yield* schemaOf("params", params)
     const outputs = output === undefined ? undefined : yield* schemaOf("output", output)
     const definition = {
@@ -158,10 +157,9 @@ export interface OfferedFunctions {
   readonly changed: (name: string) => void
 }
 
-/** Makes a session of functions until the scope closes. `compile` validates JSON Schemas. */
+/** Makes a session of functions until the scope closes. Nothing is offered after that. */
 export const makeFunctionsWith = Effect.fnUntraced(function* (
-  makeValidator: typeof makeParamsValidator,
-  compile: CompileSchema,
+  makeValidator: MakeValidator,
   { instructions, name: host = functionsName, ...initial }: FunctionsOptions
 ): Effect.fn.Return<OfferedFunctions, InvalidFunction, Scope.Scope> {
   const hub = yield* Effect.acquireRelease(PubSub.unbounded<McpChange>(), PubSub.shutdown)
@@ -180,16 +178,20 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
     const resource = resources.values.get(keyOf(uri))
     return resource?.definition.uri === uri ? resource : undefined
   }
-  yield* Effect.addFinalizer(() => Effect.sync(resources.clear))
+  let isClosed = false
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isClosed = true
+      resources.clear()
+    })
+  )
 
-  const validatorOf = (schema: unknown) => makeValidator(schema, compile)
-  const offer: OfferedFunctions["offer"] = (functions) => {
-    const preparedTools = (functions.tools ?? []).map((tool) =>
-      prepare("tool", tool.name, prepareTool(tool, validatorOf))
-    )
+  const offer: OfferedFunctions["offer"] = ({ documents = [], tools: added = [], windows = [] }) => {
+    if (isClosed) return () => undefined
+    const preparedTools = added.map((tool) => prepare("tool", tool.name, prepareTool(tool, makeValidator)))
     const preparedResources = [
-      ...(functions.windows ?? []).map((window) => prepare("window", window.name, makeWindow(host, window))),
-      ...(functions.documents ?? []).map((document) => makeDocument(host, document))
+      ...windows.map((window) => prepare("window", window.name, makeWindow(host, window))),
+      ...documents.map((document) => makeDocument(host, document))
     ]
     tools.checkSpace(preparedTools.map(({ definition }) => definition.name))
     resources.checkSpace(preparedResources.map(({ definition }) => keyOf(definition.uri)))

@@ -8,15 +8,7 @@ import "../requireEffect.ts"
 export * from "./names/computerNames.ts"
 export { offerPageTools } from "../../adapters/webmcp/offerPageTools.ts"
 export { pageWindow, type PageWindowOptions } from "../../adapters/functions/pageWindow.ts"
-export {
-  type ParamsOf,
-  type ToolAnnotations,
-  type ToolContext,
-  type ToolParams,
-  type ToolQuestion
-} from "../../adapters/packs/author/BaseMcpTool.ts"
-export { type DefinedTool, defineTool, type ToolDefinition } from "../../adapters/packs/author/defineTool.ts"
-export { InvalidParams, ToolError, type InvalidParam } from "../../adapters/packs/author/toolErrors.ts"
+export * from "./names/toolNames.ts"
 export { A2cError, type A2cErrorCode } from "../A2cError.ts"
 export { webComputerLayer as computerLayer, makeWebFunctions as makeFunctions } from "../layers/webComputerLayer.ts"
 export type { ConnectionOptions } from "../promise/ConnectedAgent.ts"

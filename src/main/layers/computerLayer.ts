@@ -69,8 +69,10 @@ export const computerLayerRequiringInputs = ({
  * Makes a session of tools, windows and documents that are functions of this program, until the scope closes: for
  * `computerLayer({ sessions })`, `publishHttp` and `publishStdio`.
  */
-export const makeFunctions = (functions: FunctionsOptions = {}) =>
-  makeFunctionsWith(makeParamsValidator, makeCompiler(), functions)
+export const makeFunctions = (functions: FunctionsOptions = {}) => {
+  const compile = makeCompiler()
+  return makeFunctionsWith((schema) => makeParamsValidator(schema, compile), functions)
+}
 
 /** A Computer with the values of its inputs: given ones, else from the environment, else from the sources of `inputs`. */
 export const computerLayer = ({ inputs, ...options }: ComputerLayerOptions & { readonly inputs?: InputSources }) =>

@@ -29,7 +29,7 @@ type WebComputerLayerOptions = Omit<ComputerOptions, "config" | "skills" | "uplo
 /** `makeFunctions` without Node. */
 export const makeWebFunctions = (functions: FunctionsOptions = {}) =>
   Effect.flatMap(InterpretedValidator.loadInterpreter, (compile) =>
-    makeFunctionsWith(makePageParamsValidator, compile, functions)
+    makeFunctionsWith((schema) => makePageParamsValidator(schema, compile), functions)
   )
 
 /** Connects no MCP servers: they need processes. */

@@ -232,9 +232,9 @@ describe("the context of a function", () => {
 
   it.effect("names the caller", () =>
     Effect.gen(function* () {
-      const { session } = yield* makeFunctions({ tools: [tool("it", (_, { requester }) => requester ?? "nobody")] })
+      const { session } = yield* makeFunctions({ tools: [tool("it", (_, { requester }) => requester ?? "no name")] })
       assert.deepStrictEqual(yield* session.callTool("it", {}, { requester: "thinker" }), text("thinker"))
-      assert.deepStrictEqual(yield* session.callTool("it", {}), text("nobody"))
+      assert.deepStrictEqual(yield* session.callTool("it", {}), text("no name"))
     })
   )
 
@@ -470,7 +470,9 @@ describe("windows and documents of functions", () => {
   it.effect("leaves its signals when the scope closes", () =>
     Effect.gen(function* () {
       const signal = makeSignal("one")
-      yield* Effect.scoped(makeFunctions({ windows: [{ name: "w", text: signal }] }))
+      const { offer } = yield* Effect.scoped(makeFunctions({ windows: [{ name: "w", text: signal }] }))
+      assert.strictEqual(signal.listeners.size, 0)
+      offer({ windows: [{ name: "w", text: signal }] })
       assert.strictEqual(signal.listeners.size, 0)
     })
   )
