@@ -24,11 +24,6 @@ const versions = {
     head: `${polyfill}<script>delete Document.prototype.modelContext; registry = navigator.modelContext</script>`,
     flags: []
   },
-  "navigator.modelContextTesting": {
-    head: `<script>__webMCPPolyfillOptions = { installTestingShim: true }</script>${polyfill}<script>
-      registry = document.modelContext; delete Document.prototype.modelContext; delete navigator.modelContext</script>`,
-    flags: []
-  },
   "WebMCP of the draft": { head: '<script type="module">installDraft()</script>', flags: [] },
   "no WebMCP": { head: "", flags: [] }
 }
@@ -97,23 +92,18 @@ describe.skipIf(chromiumPath === undefined)("offerPageTools", () => {
   const full = { name: "full", description: "does full" }
   const small = { name: "small", description: "does small", params: {} }
   const params = { properties: { x: { type: "number" } }, required: ["x"] }
-  const withHints = {
+  const definitions = {
     full: { ...full, params, title: "Full", annotations: { readOnlyHint: true, untrustedContentHint: true } },
     small: { ...small, annotations: { readOnlyHint: false } }
-  }
-  const withoutHints = {
-    full: { ...full, params, annotations: { readOnlyHint: false } },
-    small: withHints.small
   }
 
   for (const version of Object.keys(versions) as ReadonlyArray<Version>) {
     if (version === "no WebMCP") continue
-    const isTesting = version === "navigator.modelContextTesting"
     const hasSignal = version === "WebMCP of Chromium" || version === "WebMCP of the draft"
 
     describe(version, { timeout: browserTimeout }, () => {
       it("gives the definitions of tools to the office", async () => {
-        assert.deepStrictEqual(await inPage(version, "definitions()"), isTesting ? withoutHints : withHints)
+        assert.deepStrictEqual(await inPage(version, "definitions()"), definitions)
       })
 
       it("makes one change of the office of each change of the page", async () => {

@@ -1,5 +1,5 @@
 import { Deferred, Duration, Effect, Layer, Result, type Scope, Semaphore, Stream } from "effect"
-import * as MemoryApprovalStore from "../../src/adapters/memory/MemoryApprovalStore.ts"
+import * as MemoryApprovalStore from "../adapters/approvals/MemoryApprovalStore.ts"
 import type { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings, type RemoteApprover } from "../../src/application/computer/ComputerSettings.ts"
 import { ApprovalStore } from "../../src/application/ports/approvals/ApprovalStore.ts"

@@ -6,15 +6,13 @@ import type { Functions, FunctionTool } from "../functions/FunctionDefinitions.t
 type ListedTool = { readonly [member: string]: unknown }
 
 interface WebMcp extends Pick<EventTarget, "addEventListener" | "removeEventListener"> {
-  readonly getTools?: () => Promise<unknown>
-  /** Instead of `getTools` in Chrome before 150, with a flag. */
-  readonly listTools?: () => unknown
-  readonly executeTool?: (tool: unknown, input: object, options: { readonly signal: AbortSignal }) => Promise<unknown>
+  readonly getTools: () => Promise<Iterable<ListedTool>>
+  readonly executeTool: (tool: unknown, input: object, options: { readonly signal: AbortSignal }) => Promise<unknown>
 }
 
 interface PageGlobals {
-  readonly document?: { readonly modelContext?: WebMcp }
-  readonly navigator?: { readonly modelContext?: WebMcp; readonly modelContextTesting?: WebMcp }
+  readonly document?: { readonly modelContext?: Partial<WebMcp> }
+  readonly navigator?: { readonly modelContext?: Partial<WebMcp> }
 }
 
 /** In characters of JSON: no tool makes the list of tools too long for a message. */
@@ -24,8 +22,7 @@ const findWebMcp = (): WebMcp => {
   const { document, navigator } = Object(globalThis) as PageGlobals
   // The navigator of a polyfill warns when it is read.
   const context = document?.modelContext ?? navigator?.modelContext
-  const found = context?.getTools && context.executeTool ? context : navigator?.modelContextTesting
-  if (found !== undefined) return found
+  if (context?.getTools && context.executeTool) return context as WebMcp
   throw new Error(
     "This page has no WebMCP that lists and runs tools. Serve it over HTTPS or from localhost, and load a polyfill first, " +
       "such as @mcp-b/webmcp-polyfill, or use Chrome 150 or later with an origin trial token or chrome://flags/#enable-webmcp-testing."
@@ -85,7 +82,7 @@ export const offerPageTools = (
     const before = offered.get(name)
     // A tool that is registered again is the same for the office, and since Chrome 160 another object for the page.
     const run: FunctionTool["run"] = (params, { signal }) =>
-      page.executeTool?.(page.getTools ? offered.get(name)?.tool : name, toInput(params), { signal }).then(toResult)
+      page.executeTool(offered.get(name)?.tool, toInput(params), { signal }).then(toResult)
     const isSame = before?.text === text
     const withdraw = isSame ? before.withdraw : computer.offer({ tools: [{ ...definition, run }] })
     offered.set(name, { tool, text, withdraw })
@@ -126,8 +123,8 @@ export const offerPageTools = (
     reading = reading.then(async () => {
       isQueued = false
       try {
-        const list = await (page.getTools ?? page.listTools)?.call(page)
-        if (!stopping.signal.aborted) update(list as Iterable<ListedTool>)
+        const list = await page.getTools()
+        if (!stopping.signal.aborted) update(list)
       } catch (error) {
         onProblem(`WebMCP tools cannot be read: ${errorMessage(error)}`)
       }

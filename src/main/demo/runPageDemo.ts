@@ -10,10 +10,9 @@ import { Server } from "../../application/server/lifecycle/Server.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { printText } from "../cli/output/print.ts"
 import { agentLayer } from "../layers/agentLayer.ts"
-import { computerLayer } from "../layers/computerLayer.ts"
+import { computerLayer, makeFunctions } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import { labConfig, pageDeskConfig } from "./demoConfigs.ts"
-import { makeMemoryMcpServer } from "../../adapters/memory/MemoryMcp.ts"
 import * as TcpConnector from "../../adapters/tcp/TcpConnector.ts"
 import { authenticateByToken } from "../../adapters/auth/deviceTokens.ts"
 import { SchemaValidator } from "../../application/ports/SchemaValidator.ts"
@@ -25,27 +24,18 @@ import { writePack } from "../cli/tools/newPack.ts"
 import { gatewayLayer } from "../layers/gatewayLayer.ts"
 import { packHostLayer } from "../layers/packHostLayer.ts"
 
-const lamp = Effect.gen(function* () {
+const lamp = Effect.suspend(() => {
   let isOn = false
-  const text = () => ({ content: [{ type: "text", text: isOn ? "The lamp is on." : "The lamp is off." }] })
-  return yield* makeMemoryMcpServer({
+  const text = () => (isOn ? "The lamp is on." : "The lamp is off.")
+  const params = { type: "object", properties: { on: { type: "boolean" } }, required: ["on"] }
+  const turn = ({ on }: { readonly on?: unknown }) => {
+    isOn = on === true
+    return text()
+  }
+  return makeFunctions({
     tools: [
-      {
-        definition: {
-          name: "switch",
-          description: "Switches the lamp on or off",
-          inputSchema: { type: "object", properties: { on: { type: "boolean" } }, required: ["on"] }
-        },
-        run: ({ on }) =>
-          Effect.sync(() => {
-            isOn = on === true
-            return text()
-          })
-      },
-      {
-        definition: { name: "state", description: "Tells whether the lamp is on", inputSchema: { type: "object" } },
-        run: () => Effect.sync(text)
-      }
+      { name: "switch", description: "Switches the lamp on or off", params, run: turn },
+      { name: "state", description: "Tells whether the lamp is on", run: text }
     ]
   })
 })
@@ -55,8 +45,8 @@ export const lampSession = Effect.gen(function* () {
   const token = Redacted.make(Buffer.from(secureRandomBytes(24)).toString("base64url"))
   const context = yield* Layer.build(gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }))
   const { address, changes, session } = Context.get(context, DeviceGateway)
-  const device = yield* lamp
-  const connecting = Effect.asVoid(connectDevice(yield* device.connect, { ...address, name: "lamp", token }))
+  const { session: device } = yield* lamp
+  const connecting = Effect.asVoid(connectDevice(device, { ...address, name: "lamp", token }))
   // The gateway validates the calls.
   const ports = Layer.merge(TcpConnector.layer, SchemaValidator.layerAllowAll)
   yield* Effect.provide(connecting, yield* Layer.build(ports))

@@ -6,12 +6,12 @@ import "../requireEffect.ts"
 export {
   type ConfigConflict,
   type ConfigSource,
+  type Dialect,
   type ParsedConfig,
   mergeConfigs,
   parseComputerConfig,
   parseConfig
 } from "../../domain/config/parseConfig.ts"
-export type { Dialect } from "../../domain/config/parseConfig.ts"
 export {
   validateInputValue,
   defaultInputValue,
@@ -51,12 +51,7 @@ export {
   type FrameType,
   frameTypes
 } from "../../domain/devices/framing/frame.ts"
-export {
-  type DeviceMessage,
-  makeDeviceMessage,
-  type ServiceOutcome,
-  decodeDeviceMessage
-} from "../../domain/devices/deviceMessages.ts"
+export * from "../../domain/devices/deviceMessages.ts"
 export type { DeviceService } from "../../domain/devices/serviceDefinitions.ts"
 export {
   type DeviceCredentials,
@@ -84,10 +79,13 @@ export type { JsonObject } from "../../domain/json.ts"
 export { checkConnectRights, checkJoinRights } from "../../domain/office/grants.ts"
 export { matchesPattern } from "../../domain/wildcard.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
-export { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../domain/office/decideMembership.ts"
 export {
   type Capacity,
+  decide,
+  evolve,
   findComputer,
+  type MembershipCommand,
+  type MembershipEvent,
   membersOf,
   emptyMembershipState,
   type Office,

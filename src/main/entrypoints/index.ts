@@ -34,9 +34,7 @@ export { publishStdio, type PublishStdioOptions } from "../../adapters/mcp/publi
 export { authenticateByToken, authenticateByTokens } from "../../adapters/auth/deviceTokens.ts"
 export * as AuditFile from "../../adapters/audit/AuditFile.ts"
 export * as FileCatalogueStore from "../../adapters/catalogues/FileCatalogueStore.ts"
-export * as MemoryCatalogueStore from "../../adapters/memory/MemoryCatalogueStore.ts"
 export * as FileApprovalStore from "../../adapters/approvals/FileApprovalStore.ts"
-export * as MemoryApprovalStore from "../../adapters/memory/MemoryApprovalStore.ts"
 export * as FileCredentialStore from "../../adapters/credentials/FileCredentialStore.ts"
 export { tuneGcForRelay } from "../../adapters/process/gcTuning.ts"
 export { readTokenFile, TokenUnreadable } from "../../adapters/credentials/readTokenFile.ts"
@@ -71,16 +69,8 @@ export {
 } from "../../application/computer/office/OfficeConnection.ts"
 export { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
 export type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
-export {
-  type AuthenticateDevice,
-  type DeviceGatewayOptions,
-  DeviceRejected
-} from "../../application/devices/DeviceGatewayOptions.ts"
-export {
-  connectDevice,
-  type DeviceClientOptions,
-  type DeviceStatus
-} from "../../application/devices/client/DeviceClient.ts"
+export * from "../../application/devices/DeviceGatewayOptions.ts"
+export * from "../../application/devices/client/DeviceClient.ts"
 export { DeviceGateway } from "../../application/devices/gateway/DeviceGateway.ts"
 export type { DeviceLimits, GatewayLimits } from "../../application/devices/DeviceLimits.ts"
 export type { Device } from "../../application/devices/gateway/DeviceRegistry.ts"
@@ -92,13 +82,7 @@ export { type Body, decodeBody, jsonBody } from "../../application/ports/Body.ts
 export { CatalogueStore, CatalogueUnavailable } from "../../application/ports/mcp/CatalogueStore.ts"
 export type { StoredApprovals } from "../../domain/approvals/standingApprovals.ts"
 export type { CatalogueKey } from "../../domain/tools/ServerCatalogue.ts"
-export {
-  ByteConnector,
-  type ByteLink,
-  ByteLinkClosed,
-  ByteListener,
-  type ByteListenOptions
-} from "../../application/ports/ByteLink.ts"
+export * from "../../application/ports/ByteLink.ts"
 export { CredentialStore } from "../../application/ports/CredentialStore.ts"
 export { LandingFailed, LandingFolder, type LandingPart } from "../../application/ports/files/LandingFolder.ts"
 export {

@@ -5,24 +5,10 @@
  */
 import "./requireNode.ts"
 import "../requireEffect.ts"
-export {
-  type AgentsCallOptions,
-  type AgentsContent,
-  type AgentsServer,
-  makeAgentsServer,
-  type AgentsTool
-} from "../../adapters/llm/agentsServer.ts"
+export * from "../../adapters/llm/agentsServer.ts"
 export { type AiSdkTransport, makeAiSdkTransport } from "../../adapters/llm/aiSdkTransport.ts"
 export { type LangChainBlock, type LangChainTool, listLangChainTools } from "../../adapters/llm/langChainTools.ts"
 export { listMastraTools, type MastraModelOutput, type MastraTool } from "../../adapters/llm/mastraTools.ts"
-export {
-  type CallOptions,
-  type CallParams,
-  type ListParams,
-  type McpClientLike,
-  makeMcpClient,
-  type RequestOptions,
-  withSignal
-} from "../../adapters/llm/McpClientLike.ts"
+export * from "../../adapters/llm/McpClientLike.ts"
 export { McpClientError, McpToolError } from "../../adapters/llm/McpClientError.ts"
 export type { McpContent, McpContents, McpResource, McpTool, McpToolResult } from "../../adapters/llm/mcpTypes.ts"

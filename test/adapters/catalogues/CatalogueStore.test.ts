@@ -3,7 +3,7 @@ import { basename, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, Result } from "effect"
 import * as FileCatalogueStore from "../../../src/adapters/catalogues/FileCatalogueStore.ts"
-import * as MemoryCatalogueStore from "../../../src/adapters/memory/MemoryCatalogueStore.ts"
+import * as MemoryCatalogueStore from "./MemoryCatalogueStore.ts"
 import { CatalogueStore } from "../../../src/application/ports/mcp/CatalogueStore.ts"
 import {
   type CatalogueKey,

@@ -108,7 +108,7 @@ describePages("office page of the demo", () => {
       prepare: (page) => page.getByRole("button", { name: "Allow once: clear_notes", disabled: false }).waitFor()
     },
     documents: {
-      url: () => office.view("documents", { computer: "desk", uri: "dpe://a2c.demo.notes/manual" }),
+      url: () => office.view("documents", { computer: "desk", uri: "dpe://a2c.demo.notes/manual.md" }),
       prepare: (page) => page.getByText("The tools of this MCP server change two").waitFor()
     },
     settings: {

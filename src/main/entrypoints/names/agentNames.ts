@@ -28,11 +28,7 @@ export {
   MemberReplaced,
   type MemberStatus
 } from "../../../application/member/OfficeMember.ts"
-export {
-  type DocumentContent,
-  DocumentReader,
-  DocumentUnreadable
-} from "../../../application/ports/files/DocumentReader.ts"
+export * from "../../../application/ports/files/DocumentReader.ts"
 export { McpSessionError } from "../../../application/ports/McpSession.ts"
 export { AdmissionRejected, Unreachable, VersionRejected } from "../../../application/ports/Transport.ts"
 export { type LineName, PROTOCOL_VERSION } from "../../../domain/wire/lines.ts"

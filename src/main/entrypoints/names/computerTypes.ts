@@ -1,11 +1,5 @@
 /** Types of functions, calls, approvals and identities that every entry point with Computers exports. */
-export type {
-  Functions,
-  FunctionDocument,
-  FunctionTool,
-  FunctionWindow,
-  TextSignal
-} from "../../../adapters/functions/FunctionDefinitions.ts"
+export type * from "../../../adapters/functions/FunctionDefinitions.ts"
 export type { RemoteApprover } from "../../../application/computer/ComputerSettings.ts"
 export type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 export type { ExplainRequest } from "../../../application/computer/calls/CallConsent.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryApprovalStore from "../../../../src/adapters/memory/MemoryApprovalStore.ts"
+import * as MemoryApprovalStore from "../../../adapters/approvals/MemoryApprovalStore.ts"
 import { type ApprovalRequest, makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { ApprovalStore } from "../../../../src/application/ports/approvals/ApprovalStore.ts"

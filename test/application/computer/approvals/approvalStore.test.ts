@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryApprovalStore from "../../../../src/adapters/memory/MemoryApprovalStore.ts"
+import * as MemoryApprovalStore from "../../../adapters/approvals/MemoryApprovalStore.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { ApprovalStore, ApprovalsUnavailable } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
 import type { StoredApprovals } from "../../../../src/domain/approvals/standingApprovals.ts"

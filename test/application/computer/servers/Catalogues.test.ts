@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as MemoryCatalogueStore from "../../../../src/adapters/memory/MemoryCatalogueStore.ts"
+import * as MemoryCatalogueStore from "../../../adapters/catalogues/MemoryCatalogueStore.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { makeCatalogues } from "../../../../src/application/computer/servers/Catalogues.ts"
 import { setupOf } from "../testComputer.ts"

@@ -1,9 +1,9 @@
 import { Effect, Layer } from "effect"
-import { CatalogueStore } from "../../application/ports/mcp/CatalogueStore.ts"
-import type { JsonObject } from "../../domain/json.ts"
-import { digestOfKey } from "../../domain/tools/ServerCatalogue.ts"
+import { CatalogueStore } from "../../../src/application/ports/mcp/CatalogueStore.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import { digestOfKey } from "../../../src/domain/tools/ServerCatalogue.ts"
 
-/** Keeps catalogues until the process ends, for tests and for several Computers of one process. */
+/** Keeps catalogues until the process ends. */
 export const layer: Layer.Layer<CatalogueStore> = Layer.sync(CatalogueStore, () => {
   const kept = new Map<string, JsonObject>()
   return CatalogueStore.of({

@@ -1,8 +1,8 @@
 import { Effect, Layer } from "effect"
-import { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
-import { noApprovals, type StoredApprovals } from "../../domain/approvals/standingApprovals.ts"
+import { ApprovalStore } from "../../../src/application/ports/approvals/ApprovalStore.ts"
+import { noApprovals, type StoredApprovals } from "../../../src/domain/approvals/standingApprovals.ts"
 
-/** Keeps approvals until the process ends, for tests and for several Computers of one process. */
+/** Keeps approvals until the process ends. */
 export const layer: Layer.Layer<ApprovalStore> = Layer.sync(ApprovalStore, () => {
   const kept = new Map<string, StoredApprovals>()
   return ApprovalStore.of({
