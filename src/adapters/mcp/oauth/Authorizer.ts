@@ -50,7 +50,7 @@ export type Authorizer = <A, R>(
 
 /** Logs the authorization URL. It is no secret: only this process holds the PKCE verifier. */
 export const logAuthorizationRequest = ({ server, url }: AuthorizationRequest): Effect.Effect<void> =>
-  Effect.logWarning("MCP server requires authorization: open the URL in a browser on this machine", { server, url })
+  Effect.logWarning("MCP server requires authorization, so open the URL in a browser on this machine", { server, url })
 
 interface AuthorizationTarget {
   readonly server: string
@@ -60,7 +60,7 @@ interface AuthorizationTarget {
 
 const authorizationMissing = sessionError(
   "unauthorized",
-  "MCP server requires authorization: authorize it at this Computer or configure a token"
+  "MCP server requires authorization, so authorize it at this Computer or configure a token"
 )
 const authorizationExpired = sessionError(
   "forbidden",

@@ -40,7 +40,7 @@ const describeFailure = (tool: string, { code, reason, message }: McpSessionErro
       return `The tool '${tool}' rejected the call: ${message}${code === undefined ? "" : ` (error ${code})`}. Check its name and the arguments against the list of tools.`
     case "unauthorized":
     case "forbidden":
-      return `The tool '${tool}' requires authorization: ${message}. A person must grant access first; do not call it again.`
+      return `The tool '${tool}' requires authorization (${message}). A person must grant access first; do not call it again.`
     case "unsupported":
       return message
   }

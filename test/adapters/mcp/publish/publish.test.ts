@@ -195,7 +195,7 @@ for (const [way, connect] of clientKinds) {
       ["protocol", "rejected the call: no luck (error -32055)"],
       ["unavailable", "is unavailable: no luck"],
       ["closed", "was lost before it responded: no luck"],
-      ["forbidden", "requires authorization: no luck"]
+      ["forbidden", "requires authorization (no luck)"]
     ] as const) {
       live(`explains to a model why a call failed (${reason})`, function* ({ peer }) {
         const result = yield* call(peer, reason)
