@@ -1,6 +1,10 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { contexts, office, parts, queries, recall, sources } from "../../bench/search/corpus.ts"
+import { ownSet, pins, sources } from "../../bench/search/corpus.ts"
+import { contexts, recall } from "../../bench/search/searchSet.ts"
+
+const [, tasks] = ownSet.queries[0] ?? assert.fail("the set has no queries")
+const parts = { ...tasks, all: [...tasks.tuning, ...tasks["held out"]] }
 
 const published = readFileSync("docs/mcp.md", "utf8")
 
@@ -15,10 +19,10 @@ const rowOf = (name: string): ReadonlyArray<number> => {
 
 describe("search of a published office", () => {
   it("has at least 500 real tools, and queries whose tools exist", () => {
-    assert.isAtLeast(office.byName.size, 500)
+    assert.isAtLeast(ownSet.office.byName.size, 500)
     const known = new Set(sources.flatMap(({ server, tools }) => tools.map(({ name }) => `${server}/${name}`)))
     assert.deepStrictEqual(
-      queries.flatMap(({ tools }) => tools).filter((tool) => !known.has(tool)),
+      parts.all.flatMap(({ needs }) => needs.flat()).filter((tool) => !known.has(tool)),
       []
     )
   })
@@ -32,13 +36,13 @@ describe("search of a published office", () => {
 
   for (const [name, part] of Object.entries(parts)) {
     it(`finds as many tools as docs/mcp.md states: ${name}`, () => {
-      const shares = [1, 5, 10].map((limit) => Math.round(1000 * recall(part, limit)) / 10)
+      const shares = [1, 5, 10].map((limit) => Math.round(1000 * recall(ownSet, part, limit).share) / 10)
       assert.deepStrictEqual(rowOf(name), [part.length, ...shares])
     })
   }
 
   it("needs the context that docs/mcp.md states, to a tenth", () => {
-    for (const [name, bytes] of Object.entries(contexts())) {
+    for (const [name, bytes] of Object.entries(contexts(ownSet, pins))) {
       const [stated = Number.NaN] = rowOf(name)
       assert.closeTo(bytes, stated, bytes / 10, name)
     }

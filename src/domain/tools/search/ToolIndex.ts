@@ -1,7 +1,7 @@
 import { asObject, type JsonObject, stringOrEmpty } from "../../json.ts"
 import type { Tool } from "../../model/Tool.ts"
 import { parseToolMeta } from "../toolMeta.ts"
-import { queryWords, synonymsOf, wordsOf } from "./words.ts"
+import { queryWords, synonymsOf, termsOf, wordsOf } from "./words.ts"
 
 /** Saturation of repeated words in BM25. */
 const saturation = 1.6
@@ -15,15 +15,27 @@ const maxQueryWords = 64
 /** The part of a text that counts, in characters: descriptions begin with the purpose, and may go on for pages. */
 const maxTextLength = 1200
 
+/** The power of the share of words that a tool has: tasks have words, such as names and places, that no tool has. */
+const coverage = 0.8
+
 const descriptionsIn = (schema: JsonObject): string =>
   Object.values(asObject(schema["properties"]))
     .map((property) => stringOrEmpty(asObject(property)["description"]))
     .join(" ")
 
+/** The values that parameters may have, such as `forecast` or `celsius`. */
+const valuesIn = (schema: JsonObject): string =>
+  Object.values(asObject(schema["properties"]))
+    .flatMap((property) => {
+      const values = asObject(property)["enum"]
+      return Array.isArray(values) ? values.filter((value) => typeof value === "string") : []
+    })
+    .join(" ")
+
 /** The weight of a word of a text, and how much the length of the text matters, from 0 to 1. */
 const fields: ReadonlyArray<{ weight: number; normalization: number; textOf: (name: string, tool: Tool) => string }> = [
   // A shortened exposed name lacks words that the name at the Computer has.
-  { weight: 4, normalization: 0.3, textOf: (name, tool) => [...new Set(wordsOf(`${name} ${tool.name}`))].join(" ") },
+  { weight: 4, normalization: 0.1, textOf: (name, tool) => [...new Set(wordsOf(`${name} ${tool.name}`))].join(" ") },
   { weight: 3, normalization: 0, textOf: (_, { meta }) => (parseToolMeta(meta)?.tags ?? []).join(" ") },
   {
     weight: 1,
@@ -31,7 +43,8 @@ const fields: ReadonlyArray<{ weight: number; normalization: number; textOf: (na
     textOf: (_, { paramsSchema }) => Object.keys(asObject(paramsSchema["properties"])).join(" ")
   },
   { weight: 1, normalization: 0.75, textOf: (_, { description }) => description },
-  { weight: 0.3, normalization: 0.75, textOf: (_, { paramsSchema }) => descriptionsIn(paramsSchema) }
+  { weight: 0.3, normalization: 0.75, textOf: (_, { paramsSchema }) => descriptionsIn(paramsSchema) },
+  { weight: 0.5, normalization: 0.3, textOf: (_, { paramsSchema }) => valuesIn(paramsSchema) }
 ]
 
 export interface ToolIndex {
@@ -47,12 +60,12 @@ const raise = (values: Postings, at: number, value: number): void => {
   if (value > (values.get(at) ?? 0)) values.set(at, value)
 }
 
-/** Makes a BM25F index over names, tags, parameters and descriptions of tools. */
+/** Makes a BM25F index over names, tags, parameters, their values, and descriptions of tools. */
 export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool]>): ToolIndex => {
   const entries = [...tools]
   const postings = new Map<string, Postings>()
   for (const { normalization, textOf, weight } of fields) {
-    const texts = entries.map(([name, tool]) => wordsOf(textOf(name, tool).slice(0, maxTextLength)))
+    const texts = entries.map(([name, tool]) => termsOf(wordsOf(textOf(name, tool).slice(0, maxTextLength))))
     const average = Math.max(1, texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, entries.length))
     for (const [at, words] of texts.entries()) {
       const share = weight / (1 - normalization + (normalization * words.length) / average)
@@ -93,7 +106,7 @@ export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool
 
   return {
     search: (query, limit, boost = () => 1) => {
-      const words = queryWords(query, maxQueryWords)
+      const words = [...new Set(termsOf(queryWords(query, maxQueryWords)))].slice(0, maxQueryWords)
       const scores = words.map(scoresOf)
       return entries
         .flatMap(([name], at) => {
@@ -101,7 +114,7 @@ export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool
           if (matched.length === 0) return []
           const score = matched.reduce((sum, part) => sum + part, 0)
           // A tool that has all words is better than one that has a rare word.
-          return [{ name, score: score * (matched.length / words.length) * boost(name) }]
+          return [{ name, score: score * (matched.length / words.length) ** coverage * boost(name) }]
         })
         .toSorted((one, other) => other.score - one.score || (one.name < other.name ? -1 : 1))
         .slice(0, limit)

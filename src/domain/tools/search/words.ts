@@ -59,11 +59,12 @@ const synonymGroups = [
 
 /** Gives the singular of a regular English plural: `boxes`, `entries`, `tools`. Other words stay. */
 export const singular = (word: string): string => {
-  if (word.length < 4 || !/^[a-z]+$/.test(word)) return word
-  if (word.endsWith("ies") && word.length > 4) return `${word.slice(0, -3)}y`
+  if (!word.endsWith("s") || word.length < 4 || !/^[a-z]+$/.test(word) || /^(?:ser|spec)ies$/.test(word)) return word
+  if (word.endsWith("ies") && !/^(?:calor|cook|mov|self|zomb)ies$/.test(word) && word.length > 4)
+    return `${word.slice(0, -3)}y`
   if (/(?:ss|sh|ch|x|z)es$/.test(word)) return word.slice(0, -2)
   // Words such as `access`, `status`, `analysis` and `alias` are no plurals.
-  return /(?:[su]|i|[ilv]a)s$/.test(word) || !word.endsWith("s") ? word : word.slice(0, -1)
+  return /(?:[su]|i|[ilv]a)s$/.test(word) ? word : word.slice(0, -1)
 }
 
 /** Splits a text into lower-case words in the singular, and names in `camelCase`, `snake_case` and `kebab-case` into parts. */
@@ -74,6 +75,24 @@ export const wordsOf = (text: string): ReadonlyArray<string> =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== "")
     .map(singular)
+
+/** Runs of scripts that have no spaces between words. */
+const unspacedRuns = /([\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}]+)/u
+
+const pairsIn = (run: string): ReadonlyArray<string> => {
+  const characters = [...run]
+  return characters.length < 3 ? [run] : characters.slice(1).map((next, at) => `${characters[at]}${next}`)
+}
+
+const termsIn = (word: string): ReadonlyArray<string> =>
+  word
+    .split(unspacedRuns)
+    .filter((part) => part !== "")
+    .flatMap((part) => (unspacedRuns.test(part) ? pairsIn(part) : [part]))
+
+/** Splits words into what is looked up: Chinese and Japanese into pairs of characters, as they have no spaces. */
+export const termsOf = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words.some((word) => unspacedRuns.test(word)) ? words.flatMap(termsIn) : words
 
 const synonyms = new Map<string, Set<string>>()
 for (const group of synonymGroups) {

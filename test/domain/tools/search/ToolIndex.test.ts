@@ -20,6 +20,9 @@ const withParameter = [
   tool("one", "", { paramsSchema: { properties: { a: { description: "Time zone of the city" }, b: true } } }),
   tool("two")
 ]
+const values = { kind: { enum: ["hourly", "daily", 7] }, unit: { enum: "none" }, at: null }
+const withValues = [tool("one", "", { paramsSchema: { properties: values } }), tool("two", "7")]
+const chinese = [tool("one", "根据城市查询天气预报"), tool("two", "查询列车时刻表")]
 const longTool = tool("one", `mail ${"x ".repeat(1000)} late`)
 const synonyms = [tool("one", "email"), tool("two", "mail")]
 const manyWords = Array.from({ length: 100 }, (_, at) => `word${at}`).join(" ")
@@ -35,6 +38,10 @@ describe("ToolIndex", () => {
     ["searches parameters", "encoding", ["desk__writeFile"]],
     ["searches the descriptions of parameters", "zone", ["one"], withParameter],
     ["searches the descriptions of parameters to their end", "city", ["one"], withParameter],
+    ["searches the values of parameters", "daily", ["one"], withValues],
+    ["does not search values that are not texts", "7 none", ["two"], withValues],
+    ["searches Chinese inside of a sentence", "明天的天气怎么样", ["one"], chinese],
+    ["ranks by the shared characters of Chinese", "查询列车", ["two", "one"], chinese],
     [
       "searches the whole name of a tool whose exposed name is shortened",
       "pipeline",
