@@ -4,7 +4,10 @@ export const jsonRpcCodes = {
   connectionClosed: -32000,
   /** The SDKs' code for a timeout, and for an unknown session over HTTP. */
   requestTimeout: -32001,
+  /** Of MCP up to 2025-11-25. The SDK of a server sends `invalidParams` instead. */
+  resourceNotFound: -32002,
   missingHeader: -32020,
+  missingClientCapability: -32021,
   unsupportedProtocolVersion: -32022,
   /** A call needs pages that the user opens first (2025-11-25). */
   urlElicitationRequired: -32042,

@@ -10,7 +10,7 @@ import { decodeInputAnswer, encodeInputRequest, inputModesOf, makeInputRounds } 
 import { anyObject, encodeChange, noTimeout } from "../client/mcpMessages.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import { repairMeta } from "../jsonRpcMessages.ts"
-import { makeMethodHandler, type MethodRequest } from "./methodHandler.ts"
+import { listLifetime, makeMethodHandler, type MethodRequest } from "./methodHandler.ts"
 import { makeChangeFeed, makeResourceSubscriptions } from "./ChangeFeed.ts"
 import { makePublishedTasks, tasksExtension } from "./publishedTasks.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
@@ -75,12 +75,12 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
   const run = yield* FiberSet.runtimePromise(backgroundFibers)<never>()
   const fork = yield* FiberSet.runtime(backgroundFibers)<never>()
   const tasks = session.tasks === undefined ? undefined : yield* makePublishedTasks(session.tasks)
-  const handleRequest = makeMethodHandler(publishableSession(session), yield* makeInputRounds, tasks)
+  const methods = makeMethodHandler(publishableSession(session), yield* makeInputRounds, tasks)
   const permits = yield* Semaphore.make(maxInFlightRequests)
   const tooManyRequests = jsonRpcError("internalError", "Too many requests in flight; try again later")
 
   const handleWithinLimit = (request: MethodRequest): Effect.Effect<JsonObject, JsonRpcError> =>
-    handleRequest(request).pipe(
+    methods.handle(request).pipe(
       permits.withPermitsIfAvailable(1),
       Effect.flatMap(Option.match({ onNone: () => tooManyRequests, onSome: Effect.succeed })),
       // Logs a defect and hides its details from the client.
@@ -92,7 +92,11 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
       )
     )
 
-  const makeServer = (era: "legacy" | "modern", subscriptions: MethodRequest["subscriptions"]): Server => {
+  const makeServer = (
+    era: "legacy" | "modern",
+    subscriptions: MethodRequest["subscriptions"],
+    method?: string | null
+  ): Server => {
     const server = new Server(
       { name, version },
       definedOnly({
@@ -100,7 +104,8 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
           ...toServerCapabilities(capabilities),
           ...(tasks !== undefined && taskCapabilities[era])
         },
-        instructions: session.info.instructions
+        instructions: session.info.instructions,
+        cacheHints: { "server/discover": { ttlMs: listLifetime } }
       })
     )
     const handle = async (
@@ -129,7 +134,8 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
       const signal = connectionClosed === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connectionClosed])
       return { ...repairMeta(await runRequest(handleWithinLimit(request), { signal })) }
     }
-    server.fallbackRequestHandler = handle
+    // Without a handler the SDK responds to an unknown method with HTTP 404, before it begins a stream.
+    if (typeof method !== "string" || methods.knows(method)) server.fallbackRequestHandler = handle
     // The modern era took these methods out of the core: the SDK passes them on to handlers with a schema only.
     if (era === "modern" && tasks !== undefined) {
       for (const method of ["tasks/get", "tasks/cancel"]) {
@@ -167,8 +173,8 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
     /** Runs an effect in the background until the scope closes. */
     fork: (effect: Effect.Effect<unknown>) => void fork(effect),
     awaitIdle: FiberSet.awaitEmpty(requests),
-    /** Makes an SDK server for one request of MCP 2026-07-28. */
-    makeRequestServer: () => makeServer("modern", undefined),
+    /** Makes an SDK server for one request of MCP 2026-07-28; `method` is that of its headers. */
+    makeRequestServer: (method?: string | null) => makeServer("modern", undefined, method),
     /** Makes an SDK server for one client, including notifications. */
     makeClientServer
   }

@@ -44,6 +44,10 @@ export const makeOpenQuestions = () => {
     get size() {
       return open.size
     },
+    /** The number of questions that were ever open. */
+    get count() {
+      return count
+    },
     /** Waits until a question is open, and for others that are asked at the same time. */
     asked: Effect.andThen(asked.await, Effect.yieldNow),
     answer: (request: InputRequest): Effect.Effect<InputAnswer> =>
@@ -120,49 +124,51 @@ export const makeInputRounds = Effect.gen(function* () {
   const expiries = yield* FiberMap.make<string>()
   const calls = new Map<string, OpenCall>()
 
-  const end = (state: string) =>
+  const end = (id: string) =>
     Effect.suspend(() => {
-      calls.delete(state)
-      return FiberMap.remove(fibers, state)
+      calls.delete(id)
+      return FiberMap.remove(fibers, id)
     })
-  const expire = (state: string) => FiberMap.run(expiries, state, Effect.delay(end(state), answerTimeout))
+  const expire = (id: string) => FiberMap.run(expiries, id, Effect.delay(end(id), answerTimeout))
 
-  const open = Effect.fnUntraced(function* (state: string, start: StartCall, { modes, sendProgress }: InputRound) {
+  const open = Effect.fnUntraced(function* (id: string, start: StartCall, { modes, sendProgress }: InputRound) {
     const questions = makeOpenQuestions()
     const forwardProgress: SendProgress = (step) =>
-      Effect.suspend(() => calls.get(state)?.sendProgress?.(step) ?? Effect.void)
+      Effect.suspend(() => calls.get(id)?.sendProgress?.(step) ?? Effect.void)
     // Registered before it starts: its first steps may ask.
     const running = start({ modes, answer: questions.answer }, forwardProgress)
-    const fiber = yield* FiberMap.run(fibers, state, running, { startImmediately: false })
+    const fiber = yield* FiberMap.run(fibers, id, running, { startImmediately: false })
     const call: OpenCall = { fiber, questions, sendProgress }
-    calls.set(state, call)
-    fiber.addObserver(() => void calls.delete(state))
+    calls.set(id, call)
+    fiber.addObserver(() => void calls.delete(id))
     return call
   })
 
   /** Gives the result of a call, or its open questions. */
-  const awaitResponse = (state: string, { fiber, questions }: OpenCall) => {
-    const asked = Effect.map(Effect.andThen(questions.asked, expire(state)), () => ({
+  const awaitResponse = (id: string, { fiber, questions }: OpenCall) => {
+    const asked = Effect.map(Effect.andThen(questions.asked, expire(id)), () => ({
       resultType: "input_required",
-      requestState: state,
+      requestState: `${id}.${questions.count}`,
       inputRequests: questions.encode()
     }))
-    return Effect.onInterrupt(Effect.raceFirst(Fiber.join(fiber), asked), () => end(state))
+    return Effect.onInterrupt(Effect.raceFirst(Fiber.join(fiber), asked), () => end(id))
   }
 
   return Effect.fnUntraced(function* (start: StartCall, round: InputRound) {
     if (round.requestState === undefined) {
       if (calls.size >= maxOpenCalls) return yield* jsonRpcError("internalError", "Too many calls in progress")
-      const state = yield* makeRequestId
-      return yield* awaitResponse(state, yield* open(state, start, round))
+      const id = yield* makeRequestId
+      return yield* awaitResponse(id, yield* open(id, start, round))
     }
-    const { requestState: state } = round
-    const call = calls.get(state)
-    if (call === undefined) return yield* jsonRpcError("invalidParams", "requestState: unknown, or it has expired")
-    yield* FiberMap.remove(expiries, state)
+    // An earlier state of the call stays valid: a client repeats a request whose response was lost.
+    const [, id = "", count = ""] = /^(.*)\.([1-9]\d*)$/.exec(round.requestState) ?? []
+    const call = calls.get(id)
+    if (call === undefined || Number(count) > call.questions.count)
+      return yield* jsonRpcError("invalidParams", "requestState: unknown, or it has expired")
+    yield* FiberMap.remove(expiries, id)
     call.sendProgress = round.sendProgress
     // Questions without an answer are asked again.
     call.questions.accept(round.responses)
-    return yield* awaitResponse(state, call)
+    return yield* awaitResponse(id, call)
   })
 })

@@ -3,11 +3,12 @@ import type { InputResponder, McpMethod, McpSession, McpSessionError } from "../
 import type { PublishableSession } from "../../../application/shared/listings/publishableSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { isAppOnly, isAppResource } from "../../../domain/tools/appTools.ts"
 import type { makeResourceSubscriptions } from "./ChangeFeed.ts"
-import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
+import { JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
 import type { InputRound, makeInputRounds } from "./inputRounds.ts"
-import type { PublishedTasks } from "./publishedTasks.ts"
+import { type PublishedTasks, tasksExtension } from "./publishedTasks.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
 
 export interface MethodRequest {
@@ -61,17 +62,31 @@ const requireString = (params: JsonObject, name: string): Effect.Effect<string, 
     : Effect.fail(jsonRpcError("invalidParams", `'${name}' must be a string`))
 }
 
+/** How long a client may keep a list, in milliseconds: one that does not listen to changes learns of them this late. */
+export const listLifetime = 60_000
+
+/** Clients may share no list: all need the token, and some depend on the client. The SDK says so by default. */
+const withLifetime = (request: MethodRequest, list: JsonObject): JsonObject =>
+  isLegacy(request) ? list : { ...list, ttlMs: listLifetime }
+
 const listPage = Effect.fnUntraced(function* (
   name: "tools" | "resources",
   fetchPage: McpSession["listTools"],
-  { params, showsApps }: MethodRequest
+  request: MethodRequest
 ) {
+  const { params, showsApps } = request
   const cursor = params["cursor"] === undefined ? undefined : yield* requireString(params, "cursor")
   const { items, nextCursor } = yield* fetchPage(cursor)
   const isShown = (item: JsonObject) =>
     showsApps || !(name === "tools" ? isAppOnly(asObject(item["_meta"])) : isAppResource(item))
-  return { [name]: items.filter(isShown), ...definedOnly({ nextCursor }) }
+  return withLifetime(request, { [name]: items.filter(isShown), ...definedOnly({ nextCursor }) })
 })
+
+/** SEP-2164: clients recognize the error by the URI in its data. */
+const toReadError = (uri: string, failure: McpSessionError) =>
+  failure.code === jsonRpcCodes.resourceNotFound
+    ? new JsonRpcError({ code: failure.code, message: failure.message, data: failure.data ?? { uri } })
+    : failure
 
 type MethodHandler = (request: MethodRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
@@ -114,16 +129,30 @@ const makeCallTool = (
   })
 
 const eraOf = (request: MethodRequest) => (isLegacy(request) ? "legacy" : "modern")
+
+/** SEP-2663: a client of the modern era announces the extension with each request. */
+const tasksUnannounced = new JsonRpcError({
+  code: jsonRpcCodes.missingClientCapability,
+  message: `The client does not announce the extension ${tasksExtension}`,
+  data: { requiredCapabilities: { extensions: { [tasksExtension]: {} } } }
+})
+
+const ifTasksAnnounced =
+  (handle: MethodHandler): MethodHandler =>
+  (request) =>
+    isLegacy(request) || request.supportsTasks ? handle(request) : Effect.fail(tasksUnannounced)
+
 /** The methods of tasks, in both eras. */
 const taskMethods = (published: PublishedTasks): Readonly<Record<string, MethodHandler>> => ({
-  "tasks/get": (request) => published.get(request.params, eraOf(request), request.input.modes),
-  "tasks/cancel": (request) => published.cancel(request.params, eraOf(request)),
+  "tasks/get": ifTasksAnnounced((request) => published.get(request.params, eraOf(request), request.input.modes)),
+  "tasks/cancel": ifTasksAnnounced((request) => published.cancel(request.params, eraOf(request))),
   "tasks/result": ({ input, method, params }) =>
     "answer" in input
       ? Effect.map(published.result(params, input), (result) => withObjectContent(result))
       : methodNotFound(method),
-  "tasks/update": ({ input, method, params }) =>
+  "tasks/update": ifTasksAnnounced(({ input, method, params }) =>
     "answer" in input ? methodNotFound(method) : published.update(params, input.responses, input.modes)
+  )
 })
 
 export const makeMethodHandler = (
@@ -144,6 +173,10 @@ export const makeMethodHandler = (
     (method: McpMethod): MethodHandler =>
     ({ params }) =>
       session.request?.(method, params) ?? methodNotFound(method)
+  const forwardList =
+    (method: McpMethod): MethodHandler =>
+    (request) =>
+      Effect.map(forward(method)(request), (list) => withLifetime(request, list))
 
   const handlers: Readonly<Record<string, MethodHandler>> = {
     ...(tools && {
@@ -153,24 +186,32 @@ export const makeMethodHandler = (
     ...(resources && {
       "resources/list": (request) => listPage("resources", session.listResources, request),
       "resources/read": ({ params }) =>
-        Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({ contents })),
+        Effect.flatMap(requireString(params, "uri"), (uri) =>
+          Effect.mapBoth(session.readResource(uri), {
+            onSuccess: (contents) => ({ contents }),
+            onFailure: (failure) => toReadError(uri, failure)
+          })
+        ),
       // Clients request templates from every server with resources.
       "resources/templates/list":
         session.request === undefined
-          ? () => Effect.succeed({ resourceTemplates: [] })
-          : forward("resources/templates/list"),
+          ? (request) => Effect.succeed(withLifetime(request, { resourceTemplates: [] }))
+          : forwardList("resources/templates/list"),
       "resources/subscribe": updateSubscription,
       "resources/unsubscribe": updateSubscription
     }),
-    ...(prompts && { "prompts/list": forward("prompts/list"), "prompts/get": forward("prompts/get") }),
+    ...(prompts && { "prompts/list": forwardList("prompts/list"), "prompts/get": forward("prompts/get") }),
     ...(completions && { "completion/complete": forward("completion/complete") }),
     ...(tasks && taskMethods(tasks))
   }
   const methods = new Map(Object.entries(handlers))
 
-  return (request: MethodRequest): Effect.Effect<JsonObject, JsonRpcError> => {
-    const handler = methods.get(request.method)
-    if (handler === undefined) return Effect.fail(methodNotFound(request.method))
-    return Effect.catchTag(handler(request), "McpSessionError", (failure) => Effect.fail(toJsonRpcError(failure)))
+  return {
+    knows: (method: string): boolean => methods.has(method),
+    handle: (request: MethodRequest): Effect.Effect<JsonObject, JsonRpcError> => {
+      const handler = methods.get(request.method)
+      if (handler === undefined) return Effect.fail(methodNotFound(request.method))
+      return Effect.catchTag(handler(request), "McpSessionError", (failure) => Effect.fail(toJsonRpcError(failure)))
+    }
   }
 }

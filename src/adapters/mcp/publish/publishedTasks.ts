@@ -22,8 +22,8 @@ const taskTtl = 2 * 60 * 60 * 1000
 /** How often clients should poll, in milliseconds. */
 const pollInterval = 1000
 
-/** A call of a client that supports tasks becomes one after this time. */
-const taskAfter = Duration.seconds(10)
+/** A call of a client that supports tasks becomes one after this time: some clients wait ten seconds for a response. */
+const taskAfter = Duration.seconds(5)
 
 /** Tasks of all clients that this process follows; the oldest ended ones are dropped first. */
 const maxFollowed = 1024

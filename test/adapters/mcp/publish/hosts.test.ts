@@ -365,6 +365,25 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
     }
   )
 
+  inWorld("states how long a list stays fresh where its revision knows that", function* ({ withoutTasks }) {
+    const host = yield* open(withoutTasks)
+    const hintsOf = ({ cacheScope, ttlMs }: JsonObject) => [ttlMs, cacheScope]
+    const lists = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]
+    const listed = yield* Effect.forEach(lists, (method) => host.request(method))
+    assert.deepStrictEqual(
+      [host.handshake, ...listed].map((response) => hintsOf(resultOf(response))),
+      [host.handshake, ...listed].map(() => (isLegacy ? [undefined, undefined] : [60_000, "private"]))
+    )
+    const read = resultOf(yield* host.request("resources/read", { uri: "test://one" }))
+    assert.deepStrictEqual(hintsOf(read), isLegacy ? [undefined, undefined] : [0, "private"])
+  })
+
+  inWorld("names the URI of a resource that does not exist", function* ({ withoutTasks }) {
+    const host = yield* open(withoutTasks)
+    const { error } = yield* host.request("resources/read", { uri: "test://none" })
+    assert.deepInclude(asObject(error), { code: -32602, data: { uri: "test://none" } })
+  })
+
   inWorld("interrupts the call of a cancelled request", function* ({ calls, interrupted, withoutTasks }) {
     const host = yield* open(withoutTasks, capabilitiesFor({}, era))
     const calling = yield* Effect.forkChild(host.request("tools/call", { name: "w", arguments: { waits: true } }))
@@ -419,6 +438,17 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question t
       assert.strictEqual(asObject(params)["requestId"], id)
     })
   )
+})
+
+describe.each(hostKinds.filter(([, era]) => era === "2026-07-28"))("a host of %s without tasks", (_, era, open) => {
+  inWorld("learns that methods of tasks require the extension", function* ({ session }) {
+    const host = yield* open(session, capabilitiesFor({}, era, false))
+    for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+      const { error } = yield* host.request(method, { taskId: "t1", inputResponses: {} })
+      const required = { requiredCapabilities: { extensions: { [tasksExtension]: {} } } }
+      assert.deepInclude(asObject(error), { code: -32021, data: required })
+    }
+  })
 })
 
 describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a host of %s", (_, era, open) => {

@@ -49,6 +49,28 @@ describe("the rounds of a call that asks two questions at once", () => {
     })
   )
 
+  it.effect("gives each round its own state, and the same questions for the state of an earlier one", () =>
+    Effect.gen(function* () {
+      const { first, next, second } = yield* play(2)
+      assert.notStrictEqual(second["requestState"], first["requestState"])
+      assert.deepStrictEqual(yield* next(first, 0), second)
+    })
+  )
+
+  it.effect.each([
+    ["a later round", (state: string) => state.replace(/\d+$/, (count) => String(Number(count) + 1))],
+    ["no round", (state: string) => state.replace(/\.\d+$/, "")],
+    ["round 0", (state: string) => state.replace(/\d+$/, "0")],
+    ["another end", (state: string) => `${state}-changed`],
+    ["another call", (state: string) => `x${state}`]
+  ] as const)("rejects a state with %s", ([, change]) =>
+    Effect.gen(function* () {
+      const { first, next } = yield* play(0)
+      const rejected = yield* Effect.flip(next({ ...first, requestState: change(String(first["requestState"])) }, 0))
+      assert.strictEqual("code" in rejected && rejected.code, -32602)
+    })
+  )
+
   it.effect("gives the result once all are answered", () =>
     Effect.gen(function* () {
       const { next, second } = yield* play(2)

