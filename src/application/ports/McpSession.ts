@@ -149,6 +149,11 @@ export interface McpSession {
   readonly tasks?: McpTasks
   /** Resolves with the error when the session ends unexpectedly. */
   readonly closed: Effect.Effect<McpSessionError>
+  /**
+   * How long the latest lists stay fresh, in milliseconds: the shortest `ttlMs` (SEP-2549). `undefined`, and missing, where
+   * the peer gives no time.
+   */
+  readonly listLifetime?: () => number | undefined
   /** Resolves with a description when the session lacks a declared capability. Missing when it never does. */
   readonly degraded?: Effect.Effect<string>
 }

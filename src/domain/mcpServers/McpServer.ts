@@ -8,7 +8,7 @@ import type { ServerCatalogue } from "../tools/ServerCatalogue.ts"
 export type McpErrorReason = "protocol" | "unauthorized" | "forbidden" | "closed" | "unavailable" | "unsupported"
 
 /** What an MCP server lists, in the form that MCP requires. */
-export type McpListings = Omit<ServerCatalogue, "info">
+export type McpListings = Omit<ServerCatalogue, "info" | "freshUntil">
 
 /** What an MCP server offers to an office; the application adds its session. */
 export interface McpOffer extends McpListings {

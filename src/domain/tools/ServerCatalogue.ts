@@ -32,7 +32,9 @@ const ServerCatalogue = Schema.Struct({
   resources: Schema.Array(JsonObject),
   prompts: Schema.Array(JsonObject),
   /** Resource templates. */
-  templates: Schema.Array(JsonObject)
+  templates: Schema.Array(JsonObject),
+  /** In milliseconds since 1970; missing where the server gave no time. */
+  freshUntil: Schema.optionalKey(Schema.Finite)
 })
 /** What an MCP server told of itself: its info, and its lists in the form that MCP requires. */
 export type ServerCatalogue = typeof ServerCatalogue.Type
@@ -89,7 +91,8 @@ const repairCatalogue = (catalogue: ServerCatalogue): ServerCatalogue => {
     tools: repair("tools", catalogue.tools),
     resources: repair("resources", catalogue.resources),
     prompts: repair("prompts", catalogue.prompts),
-    templates: repair("resourceTemplates", catalogue.templates)
+    templates: repair("resourceTemplates", catalogue.templates),
+    ...definedOnly({ freshUntil: catalogue.freshUntil })
   }
 }
 

@@ -1,12 +1,12 @@
-import { Clock, Effect, Exit, Option, Scope, type Semaphore, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, Option, Scope, type Semaphore, Stream } from "effect"
 import { type ServerConfig, parseIdle } from "../../../domain/config/computerConfig.ts"
 import { serverConfigOf, type Setup } from "../../../domain/config/Setup.ts"
-import type { McpServer, RunEvent, SessionFailure } from "../../../domain/mcpServers/McpServer.ts"
+import type { McpListings, McpServer, RunEvent, SessionFailure } from "../../../domain/mcpServers/McpServer.ts"
 import { findIdentityConflict } from "../../../domain/mcpServers/reload.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ServerCatalogue } from "../../../domain/tools/ServerCatalogue.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
-import { Endpoints, McpConnector } from "../../ports/McpSession.ts"
+import { Endpoints, McpConnector, type McpSession } from "../../ports/McpSession.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { nextJitter } from "../../shared/backoff.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
@@ -72,19 +72,40 @@ const endOf = Effect.fnUntraced(function* (
   return { _tag, run, failure, at: yield* Clock.currentTimeMillis, jitter: yield* nextJitter } satisfies Event
 })
 
-/** Gives the offer of a lazy server from its last catalogue, or else from a start, which ends once it is listed. */
+/** How long an expired catalogue is not offered while the server is listed again. */
+const relistTimeout = Duration.seconds(10)
+
+const relistTimedOut = { message: `no response within ${Duration.toSeconds(relistTimeout)} seconds` }
+
+/** The catalogue of a session whose lists are current. */
+const catalogueOf = ({ info, listLifetime }: McpSession, listings: McpListings) =>
+  Effect.map(Clock.currentTimeMillis, (now): ServerCatalogue => {
+    const lifetime = listLifetime?.()
+    return { info, ...listings, ...definedOnly({ freshUntil: lifetime === undefined ? undefined : now + lifetime }) }
+  })
+
+/** Gives the offer of a lazy server from its last catalogue while that is fresh, or else from a start to list it. */
 const listLazily = Effect.fnUntraced(function* (serverRun: ServerRun, config: ServerConfig) {
   const { name, run, world } = serverRun
   const { catalogues, listing, secrets, setup } = world
-  const listOnce = endpointOf(serverRun, config).pipe(
+  const list = endpointOf(serverRun, config).pipe(
     Effect.flatMap((endpoint) => connectAndList(name, endpoint, secrets)),
-    Effect.map(({ listings, session }): ServerCatalogue => ({ info: session.info, ...listings })),
+    Effect.flatMap(({ listings, session }) => catalogueOf(session, listings)),
     Effect.scoped
   )
+  const listOnce = Effect.tap(listing.withPermit(list), (catalogue) => catalogues.save(config, catalogue))
+  const listAgain = (stored: ServerCatalogue) =>
+    listOnce.pipe(
+      Effect.timeoutOrElse({ duration: relistTimeout, orElse: () => Effect.fail(relistTimedOut) }),
+      // A server that is away for a time keeps its tools.
+      Effect.catch(({ message: reason }) =>
+        Effect.as(Effect.logWarning("expired catalogue kept", { server: name, reason }), stored)
+      )
+    )
   const stored = yield* catalogues.load(config)
-  const catalogue = stored ?? (yield* listing.withPermit(listOnce))
-  if (stored === undefined) yield* catalogues.save(config, catalogue)
-  const { info, ...listings } = catalogue
+  const isExpired = (yield* Clock.currentTimeMillis) >= (stored?.freshUntil ?? Number.POSITIVE_INFINITY)
+  const catalogue = stored === undefined ? yield* listOnce : isExpired ? yield* listAgain(stored) : stored
+  const { freshUntil: _, info, ...listings } = catalogue
   const lazyControl = makeLazyControl(serverRun)
   const session = lazyControl.sessionOf(info)
   const offer = { config: serverConfigOf(setup(), name) ?? config, session, ...listings, lazyControl }
@@ -110,8 +131,10 @@ const runSession = Effect.fnUntraced(function* (serverRun: ServerRun, config: Se
   const saveCatalogue = Effect.suspend(() => {
     const now = server()
     if (now?._tag !== "Running" || now.offer.lazyControl === undefined) return Effect.void
-    const { config: _, lazyControl: _control, session, ...listings } = now.offer
-    return catalogues.save(config, { info: session.info, ...listings })
+    const { config: _, lazyControl, session, ...listings } = now.offer
+    return Effect.flatMap(catalogueOf(lazyControl.live ?? session, listings), (catalogue) =>
+      catalogues.save(config, catalogue)
+    )
   })
   const endpoint = yield* endpointOf(serverRun, config)
   if (isFirstAttempt(store.snapshot().states.get(name))) {

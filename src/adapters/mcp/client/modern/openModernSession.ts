@@ -12,11 +12,31 @@ import type { StreamableParameters } from "../../../../domain/config/endpointPar
 import { asObject, type JsonObject } from "../../../../domain/json.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { makeHttpFetch, requestInit } from "../http/HttpFetch.ts"
-import { allChanges, decodeInfo, maxPendingChanges } from "../mcpMessages.ts"
+import { allChanges, decodeInfo, maxPendingChanges, type SendRequest } from "../mcpMessages.ts"
 import { pollWhen, subscriptionsRejected } from "../resourcePolling.ts"
 import { makeSessionRequests } from "../sessionRequests.ts"
 import { makeModernClient, type ModernClient, modernRevision } from "./ModernClient.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
+
+/** In milliseconds: a year. */
+const maxLifetime = 365 * 24 * 60 * 60 * 1000
+
+/** Remembers how long the latest lists stay fresh (SEP-2549); the shortest time counts for all pages of a list. */
+const makeListLifetimes = (send: SendRequest) => {
+  const lifetimes = new Map<string, number>()
+  const request: SendRequest = (method, params, handlers) => {
+    const sent = send(method, params, handlers)
+    if (!method.endsWith("/list")) return sent
+    return Effect.tap(sent, ({ ttlMs }) =>
+      Effect.sync(() => {
+        const lifetime = typeof ttlMs === "number" ? Math.min(Math.max(0, ttlMs), maxLifetime) : 0
+        const before = params["cursor"] === undefined ? lifetime : (lifetimes.get(method) ?? lifetime)
+        lifetimes.set(method, Math.min(before, lifetime))
+      })
+    )
+  }
+  return { request, shortest: () => (lifetimes.size === 0 ? undefined : Math.min(...lifetimes.values())) }
+}
 
 /** Opens a session over MCP 2026-07-28. It closes when the server no longer responds. */
 export const openModernSession = Effect.fnUntraced(function* (
@@ -36,7 +56,8 @@ export const openModernSession = Effect.fnUntraced(function* (
   const { listChanged } = asObject(asObject(capabilities)["resources"])
   const degraded = yield* Deferred.make<string>()
   const lost = Deferred.await(client.lost)
-  const requests = yield* makeSessionRequests(client.request, false)
+  const lifetimes = makeListLifetimes(client.request)
+  const requests = yield* makeSessionRequests(lifetimes.request, false)
 
   /** Watches for changes until the scope closes. Advertised subscriptions that the server does not accept are polled. */
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
@@ -64,6 +85,7 @@ export const openModernSession = Effect.fnUntraced(function* (
     watch,
     ping: client.ping,
     closed: lost,
+    listLifetime: lifetimes.shortest,
     degraded: Deferred.await(degraded)
   }
 })

@@ -30,6 +30,8 @@ const makeServer = Effect.fnUntraced(function* ({
   readonly versions?: ReadonlyArray<string>
 } = {}) {
   const streams = new Set<ServerResponse>()
+  let promptsLifetime: unknown = 5000
+  const pages = [{ nextCursor: "2", ttlMs: 9000 }, { ttlMs: 7000 }]
   let contents = "old"
   let lastHeaders: ReadonlyArray<unknown> = []
 
@@ -67,6 +69,12 @@ const makeServer = Effect.fnUntraced(function* ({
         return json(response, id, { result: { ...complete, supportedVersions: versions, capabilities } })
       case "subscriptions/listen":
         return listen(peerRequest, response)
+      case "tools/list":
+        return json(response, id, {
+          result: { ...complete, tools: [], ...pages[peerRequest.params["cursor"] === undefined ? 0 : 1] }
+        })
+      case "prompts/list":
+        return json(response, id, { result: { ...complete, prompts: [], ttlMs: promptsLifetime } })
       case "resources/read":
         return json(response, id, { result: { ...complete, contents: [{ text: contents }] } })
       default:
@@ -76,6 +84,7 @@ const makeServer = Effect.fnUntraced(function* ({
   return {
     ...peer,
     lastHeaders: () => lastHeaders,
+    setPromptsLifetime: (ttlMs: unknown) => void (promptsLifetime = ttlMs),
     /** Closes the subscriptions. */
     closeSubscriptions: () => {
       for (const response of streams) response.destroy()
@@ -96,6 +105,32 @@ describe("MCP 2026-07-28 server", () => {
       })
     )
   }
+
+  it.live("states how long its lists stay fresh: the shortest time of all pages of the latest lists", () =>
+    Effect.gen(function* () {
+      const peer = yield* makeServer()
+      const session = yield* open(peer)
+      const listPrompts = (ttlMs: unknown) =>
+        Effect.andThen(
+          Effect.sync(() => peer.setPromptsLifetime(ttlMs)),
+          session.request?.("prompts/list", {}) ?? Effect.void
+        )
+      const lifetime = () => session.listLifetime?.()
+      assert.isUndefined(lifetime())
+      yield* session.listTools()
+      assert.strictEqual(lifetime(), 9000)
+      yield* session.listTools("2")
+      assert.strictEqual(lifetime(), 7000)
+      yield* listPrompts(5000)
+      assert.strictEqual(lifetime(), 5000)
+      yield* listPrompts(8000)
+      assert.strictEqual(lifetime(), 7000)
+      for (const odd of [-1, "5000", undefined]) {
+        yield* listPrompts(odd)
+        assert.strictEqual(lifetime(), 0)
+      }
+    })
+  )
 
   it.live("is rejected with a message when it supports only unknown revisions", () =>
     Effect.gen(function* () {

@@ -48,7 +48,9 @@ const makeServer = Effect.fnUntraced(function* (options: MemoryMcpServerOptions 
     pings: 0,
     starting: Duration.zero,
     closing: Duration.zero,
-    failure: undefined as McpSessionError | undefined
+    failure: undefined as McpSessionError | undefined,
+    /** How long its lists stay fresh, in milliseconds. */
+    listLifetime: undefined as number | undefined
   }
   const spawn = Effect.acquireRelease(
     Effect.sync(() => {
@@ -70,6 +72,7 @@ const makeServer = Effect.fnUntraced(function* (options: MemoryMcpServerOptions 
   )
   const count = (session: McpSession): McpSession => ({
     ...session,
+    listLifetime: () => process.listLifetime,
     ping: Effect.suspend(() => {
       process.pings++
       return session.ping
@@ -164,6 +167,74 @@ describe("first start of a lazy server", () => {
       assert.deepStrictEqual([yield* toolNames(computer), process.starts], [["t"], 1])
     })
   )
+
+  describe("with a stored catalogue that states how long it is fresh", () => {
+    /** Stores a catalogue that is fresh for an hour. */
+    const storedForHour = Effect.gen(function* () {
+      const alpha = yield* makeServer()
+      alpha.process.listLifetime = 3_600_000
+      return { alpha, ...(yield* listed(alpha)) }
+    })
+
+    it.effect("is not needed before that time", () =>
+      Effect.gen(function* () {
+        const { alpha, store } = yield* storedForHour
+        yield* TestClock.adjust("3599999 millis")
+        const { computer } = yield* lazily(alpha, { catalogues: store })
+        assert.deepStrictEqual([alpha.process.starts, yield* toolNames(computer)], [0, ["t"]])
+      })
+    )
+
+    it.effect("lists the server again after that time", () =>
+      Effect.gen(function* () {
+        const { alpha, saved, store } = yield* storedForHour
+        yield* alpha.memory.setTools([tool("u")])
+        yield* TestClock.adjust("1 hour")
+        const { computer, process } = yield* lazily(alpha, { catalogues: store })
+        assert.deepStrictEqual([process.starts, process.open, yield* toolNames(computer)], [1, 0, ["u"]])
+        assert.strictEqual(saved.length, 1)
+      })
+    )
+
+    it.effect("keeps the catalogue when the server cannot be listed", () =>
+      Effect.gen(function* () {
+        const { alpha, store } = yield* storedForHour
+        alpha.process.failure = new McpSessionError({ reason: "unavailable", message: "no such file" })
+        yield* TestClock.adjust("1 hour")
+        const { computer, logs, state } = yield* lazily(alpha, { catalogues: store })
+        assert.deepStrictEqual([(yield* state)?._tag, yield* toolNames(computer)], ["Idle", ["t"]])
+        assert.include(logs.join(), "expired catalogue kept")
+        assert.include(logs.join(), "no such file")
+      })
+    )
+
+    it.effect("keeps the catalogue when the server does not answer within ten seconds", () =>
+      Effect.gen(function* () {
+        const { alpha, store } = yield* storedForHour
+        alpha.process.starting = Duration.minutes(1)
+        yield* TestClock.adjust("1 hour")
+        const { computer, process } = yield* lazily(alpha, { catalogues: store })
+        assert.deepStrictEqual(yield* toolNames(computer), [])
+        yield* TestClock.adjust("10 seconds")
+        assert.deepStrictEqual([process.open, yield* toolNames(computer)], [0, ["t"]])
+      })
+    )
+
+    it.effect("is fresh for that time again after the server has run", () =>
+      Effect.gen(function* () {
+        const { alpha, store } = yield* storedForHour
+        yield* TestClock.adjust("40 minutes")
+        const before = yield* lazily(alpha, { catalogues: store })
+        assert.strictEqual(yield* before.callText(), "t")
+        yield* TestClock.adjust("40 minutes")
+        const { process } = yield* lazily(alpha, { catalogues: store })
+        assert.strictEqual(process.starts, 1)
+        yield* TestClock.adjust("20 minutes")
+        yield* lazily(alpha, { catalogues: store })
+        assert.strictEqual(process.starts, 2)
+      })
+    )
+  })
 
   const ignores = (title: string, change: (sealed: JsonObject) => JsonObject, reason: string) =>
     it.effect(`is needed when the stored catalogue ${title}`, () =>
