@@ -5,6 +5,10 @@ import { asString, isJsonObject, type JsonObject } from "../json.ts"
 /** The transports of MCP servers; `streamable` is Streamable HTTP (spec §8.2). */
 export type ServerType = "stdio" | "streamable" | "sse"
 
+/** The MCP revisions that servers over Streamable HTTP are asked for first: one of each era. */
+export const mcpRevisions = ["2025-11-25", "2026-07-28"] as const
+export type McpRevision = (typeof mcpRevisions)[number]
+
 /** A string; a placeholder may have rendered to a number or a boolean. */
 const RenderedText = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]).pipe(
   Schema.decodeTo(Schema.String, {
@@ -36,9 +40,17 @@ export const StdioParameters = Schema.Struct({
 }).pipe(Schema.encodeKeys({ encodingErrorHandler: "encoding_error_handler" }))
 export type StdioParameters = typeof StdioParameters.Type
 
+const OAuthClientParameters = Schema.Struct({
+  clientId: RenderedText.check(Schema.isNonEmpty()),
+  clientSecret: Schema.optionalKey(RenderedText.check(Schema.isNonEmpty()))
+}).pipe(Schema.encodeKeys({ clientId: "client_id", clientSecret: "client_secret" }))
+/** A client that is registered at the authorization server of an MCP server. */
+export type OAuthClientParameters = typeof OAuthClientParameters.Type
+
 const httpFields = {
   url: RenderedText.check(Schema.isNonEmpty()),
-  headers: Schema.NullOr(Schema.Record(Schema.String, RenderedText))
+  headers: Schema.NullOr(Schema.Record(Schema.String, RenderedText)),
+  oauth: Schema.optionalKey(OAuthClientParameters)
 }
 
 /** Parameters of an MCP server over Streamable HTTP; durations are ISO 8601 strings on the wire. */
@@ -58,6 +70,8 @@ export const SseParameters = Schema.Struct({
 }).pipe(Schema.encodeKeys({ sseReadTimeout: "sse_read_timeout" }))
 export type SseParameters = typeof SseParameters.Type
 
+const httpDefaults = { url: undefined, headers: null, oauth: undefined }
+
 /** All parameters in wire order with their defaults; `undefined` marks a required one, or one that may be missing (spec §8.3). */
 const parameterDefaults: { readonly [T in ServerType]: { readonly [field: string]: unknown } } = {
   stdio: {
@@ -69,8 +83,8 @@ const parameterDefaults: { readonly [T in ServerType]: { readonly [field: string
     encoding: "utf-8",
     encoding_error_handler: "strict"
   },
-  streamable: { url: undefined, headers: null, timeout: "PT30S", sse_read_timeout: "PT300S", terminate_on_close: true },
-  sse: { url: undefined, headers: null, timeout: 5, sse_read_timeout: 300 }
+  streamable: { ...httpDefaults, timeout: "PT30S", sse_read_timeout: "PT300S", terminate_on_close: true },
+  sse: { ...httpDefaults, timeout: 5, sse_read_timeout: 300 }
 }
 
 export const parameterNames = (type: ServerType): ReadonlyArray<string> => Object.keys(parameterDefaults[type])

@@ -4,7 +4,6 @@ import { makeCompiler } from "../../adapters/ajv/schemaCompiler.ts"
 import * as FileCredentialStore from "../../adapters/credentials/FileCredentialStore.ts"
 import { type FunctionsOptions, makeFunctionsWith } from "../../adapters/functions/makeFunctions.ts"
 import * as McpClient from "../../adapters/mcp/client/McpClient.ts"
-import type { AuthorizerOptions } from "../../adapters/mcp/oauth/Authorizer.ts"
 import * as NodeSkillFiles from "../../adapters/skills/NodeSkillFiles.ts"
 import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 import * as NodeLandingFolder from "../../adapters/uploads/NodeLandingFolder.ts"
@@ -26,7 +25,7 @@ import { nodeServicesLayer } from "./nodeServicesLayer.ts"
 
 type ComputerLayerOptions = ComputerOptions &
   SocketIoClient.SocketIoClientOptions &
-  AuthorizerOptions & {
+  McpClient.McpClientOptions & {
     /** Decides about calls that nothing else allows; without it and `settings.approvers` such calls fail with 4005. */
     readonly confirm?: Confirm | undefined
     /** Keeps lasting approvals and the approved definitions of tools; without it they end with the Computer. */

@@ -1,6 +1,7 @@
 import { isServerUrl } from "../../adapters/socketio/client/serverAddress.ts"
 import { maxConfigurableMessageBytes } from "../../adapters/socketio/limits.ts"
 import { maxTimerMillis } from "../../application/ports/Transport.ts"
+import { mcpRevisions } from "../../domain/config/endpointParameters.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { maxIdentifierLength } from "../../domain/model/fields.ts"
 import { lineNames } from "../../domain/wire/lines.ts"
@@ -92,6 +93,8 @@ const kinds = {
   objects: listOf(kindOf("an object", hasMembers), "an array of objects"),
   policy: either(fn, kindOf("an object of rules", hasMembers)),
   serverUrl: texts("a URL with the scheme http, https, ws or wss", isServerUrl),
+  documentUrl: texts("a URL with the scheme https and a path", (value) => /^https:\/\/[^/]+\/./.test(value)),
+  mcpRevision: oneOf(...mcpRevisions),
   namespace: texts("a string that begins with a slash", (value) => value.startsWith("/")),
   paths: notEmpty(listOf(texts(expectedPath, isSocketPath)), `an array that is not empty, each item ${expectedPath}`),
   origins: listOf(

@@ -176,6 +176,34 @@ const optionRows: OptionRows<OwnOptions> = {
         return callText(office, "ask")
       })
   ],
+  clientMetadataUrl: [
+    { clientMetadataUrl: "https://desk.example/client.json" },
+    [false, true],
+    (given) =>
+      inOffice(async (office) => {
+        const guarded = await office.acquire(makeGuarded)
+        guarded.behaviour.metadata = { client_id_metadata_document_supported: true }
+        const alpha = { type: "streamable", server_parameters: { url: String(guarded.streamable) } }
+        const url = await new Promise<string>((resolve) => {
+          void codeOf(
+            office.computer({ config: { servers: { alpha } }, authorize: (one) => resolve(one.url), ...given })
+          )
+        })
+        return new URL(url).searchParams.get("client_id") === "https://desk.example/client.json"
+      })
+  ],
+  mcpRevision: [
+    { mcpRevision: "2026-07-28" },
+    ["initialize", "server/discover"],
+    (given) =>
+      inOffice(async (office) => {
+        const peer = await office.acquire(makeHttpPeer((_, response) => response.writeHead(500).end()))
+        const alpha = { type: "streamable", server_parameters: { url: peer.url } }
+        await office.computer({ config: { servers: { alpha } }, ...given })
+        while (peer.requests.length === 0) await setTimeout(10)
+        return peer.requests[0]
+      })
+  ],
   authorize: [
     { authorize: () => undefined },
     ["not asked", "asked"],

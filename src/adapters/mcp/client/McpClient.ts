@@ -1,13 +1,17 @@
 import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { ChildProcessSpawner } from "effect/process"
-import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
 import {
   McpConnector,
   type McpSession,
   type McpSessionError,
   sessionError
 } from "../../../application/ports/McpSession.ts"
-import type { Endpoint, SseParameters, StreamableParameters } from "../../../domain/config/endpointParameters.ts"
+import type {
+  Endpoint,
+  McpRevision,
+  SseParameters,
+  StreamableParameters
+} from "../../../domain/config/endpointParameters.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { type Authorizer, type AuthorizerOptions, makeAuthorizer, type WrapFetch } from "../oauth/Authorizer.ts"
 import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransports.ts"
@@ -39,24 +43,38 @@ const openSse = (parameters: SseParameters, wrap: WrapFetch, endpointTimeout: nu
     Effect.flatMap(openLegacySession)
   )
 
-/** Tries the legacy era first, which most servers support. The modern client is loaded on demand. */
-const openByPost = Effect.fnUntraced(function* (parameters: StreamableParameters, wrap: WrapFetch) {
+/** Opens a session of the wanted era, and of the other one when the server refuses it. The modern client is loaded on demand. */
+const openByPost = Effect.fnUntraced(function* (
+  parameters: StreamableParameters,
+  wrap: WrapFetch,
+  revision: McpRevision | undefined
+) {
   const url = yield* parseEndpointUrl(parameters)
-  const legacyScope = yield* Scope.fork(yield* Effect.scope)
-  return yield* Effect.flatMap(makeStreamableHttpTransport(url, parameters, wrap), openLegacySession).pipe(
-    Scope.provide(legacyScope),
-    Effect.catchIf(
-      ({ code }) => handshakeRejectedCodes.includes(code),
-      (legacyFailure) =>
-        Scope.close(legacyScope, Exit.void).pipe(
-          Effect.andThen(Effect.promise(() => import("./modern/openModernSession.ts"))),
-          Effect.flatMap(({ openModernSession }) => openModernSession(url, parameters, wrap)),
-          // For a server of neither era, its first error is the useful one.
-          Effect.mapError((failure) =>
-            legacyFailure.code === jsonRpcCodes.unsupportedProtocolVersion ? failure : legacyFailure
-          )
-        )
+  const outer = yield* Effect.scope
+  /** A failure closes what it opened. */
+  const attempt = (session: Effect.Effect<McpSession, McpSessionError, Scope.Scope>) =>
+    Effect.flatMap(Scope.fork(outer), (scope) =>
+      Effect.tapError(Scope.provide(session, scope), () => Scope.close(scope, Exit.void))
     )
+  const legacy = attempt(Effect.flatMap(makeStreamableHttpTransport(url, parameters, wrap), openLegacySession))
+  const modern = attempt(
+    Effect.flatMap(
+      Effect.promise(() => import("./modern/openModernSession.ts")),
+      ({ openModernSession }) => openModernSession(url, parameters, wrap)
+    )
+  )
+  if (revision === "2026-07-28") {
+    const isRefused = ({ reason }: McpSessionError) => reason !== "unauthorized" && reason !== "forbidden"
+    return yield* Effect.catchIf(modern, isRefused, () => legacy)
+  }
+  return yield* Effect.catchIf(
+    legacy,
+    ({ code }) => handshakeRejectedCodes.includes(code),
+    (legacyFailure) =>
+      // For a server of neither era, its first error is the useful one.
+      Effect.mapError(modern, (failure) =>
+        legacyFailure.code === jsonRpcCodes.unsupportedProtocolVersion ? failure : legacyFailure
+      )
   )
 })
 
@@ -80,7 +98,8 @@ const endpointTimeouts = { configured: 50_000, attempted: 5000 }
 const openStreamableHttp = Effect.fnUntraced(function* (
   server: string,
   parameters: StreamableParameters,
-  wrap: WrapFetch
+  wrap: WrapFetch,
+  revision: McpRevision | undefined
 ) {
   let firstStatus: number | undefined
   const observe: WrapFetch = (fetch) => async (input, init) => {
@@ -95,13 +114,13 @@ const openStreamableHttp = Effect.fnUntraced(function* (
       Effect.mapError((other) => (["unauthorized", "forbidden"].includes(other.reason) ? other : failure)),
       Effect.tap(() => Effect.logWarning("MCP server offers only the older transport: set its type to sse", { server }))
     )
-  return yield* openByPost(parameters, observe).pipe(
+  return yield* openByPost(parameters, observe, revision).pipe(
     Scope.provide(postScope),
     Effect.catchIf(() => rejectsTransport(firstStatus), openOlder)
   )
 })
 
-const makeConnector = (withAuthorization: Authorizer) =>
+const makeConnector = (withAuthorization: Authorizer, revision?: McpRevision) =>
   Effect.gen(function* () {
     const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
     const connect = (server: string, endpoint: Endpoint): Effect.Effect<McpSession, McpSessionError, Scope.Scope> => {
@@ -111,7 +130,7 @@ const makeConnector = (withAuthorization: Authorizer) =>
             Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner)
           )
         case "streamable":
-          return withAuthorization(server, endpoint, (wrap) => openStreamableHttp(server, endpoint, wrap))
+          return withAuthorization(server, endpoint, (wrap) => openStreamableHttp(server, endpoint, wrap, revision))
         case "sse":
           return withAuthorization(server, endpoint, (wrap) => openSse(endpoint, wrap, endpointTimeouts.configured))
       }
@@ -125,8 +144,14 @@ export const layer: Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildPr
   makeConnector((_server, _endpoint, open) => open((fetch) => fetch))
 )
 
+export interface McpClientOptions extends AuthorizerOptions {
+  /** The revision that servers over Streamable HTTP are asked for first; 2025-11-25 by default. */
+  readonly mcpRevision?: McpRevision | undefined
+}
+
 /** Opens the same sessions and authorizes them with OAuth where a server requires it. */
-export const layerWithOAuth = (
-  options: AuthorizerOptions = {}
-): Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner | CredentialStore> =>
-  Layer.effect(McpConnector, Effect.flatMap(makeAuthorizer(options), makeConnector))
+export const layerWithOAuth = ({ mcpRevision, ...options }: McpClientOptions = {}) =>
+  Layer.effect(
+    McpConnector,
+    Effect.flatMap(makeAuthorizer(options), (authorizer) => makeConnector(authorizer, mcpRevision))
+  )

@@ -7,9 +7,11 @@ import {
   type Challenge,
   forbiddenUrl,
   isExpectedIssuer,
+  lacksScope,
   makeOAuthCredentialStore,
   makeOAuthFlow,
-  noCredentials
+  noCredentials,
+  type OAuthClient
 } from "./oauthFlow.ts"
 import { listenForRedirect } from "./RedirectListener.ts"
 import { type ObtainToken, makeBearerAuth } from "./BearerAuth.ts"
@@ -26,18 +28,20 @@ export interface AuthorizerOptions {
   readonly authorize?: (request: AuthorizationRequest) => Effect.Effect<void>
   /** How long interactive authorization may take; 5 minutes by default. */
   readonly authorizationTimeout?: Duration.Input
+  /** The `https` URL of this Computer's client ID metadata document. Without it the Computer registers itself. */
+  readonly clientMetadataUrl?: string | undefined
 }
 
 /** OAuth is disabled when the headers contain `Authorization`. */
-type HttpEndpoint = Pick<StreamableParameters, "headers" | "url">
+type HttpEndpoint = Pick<StreamableParameters, "headers" | "oauth" | "url">
 
 export type WrapFetch = (fetch: Fetch) => Fetch
 
 /**
  * Runs `open`, which must send every HTTP request of a session through `wrap(fetch)`. Stored tokens are sent and
  * refreshed after a 401. While the session opens, a failed refresh starts interactive authorization, and the request
- * waits for it. In an open session the request fails instead. Interactive authorization continues when `open` is
- * interrupted, and the next session uses its tokens.
+ * waits for it. In an open session it fails instead, unless it is the first that needs a token, or the token lacks a scope.
+ * Interactive authorization continues when `open` is interrupted, and the next session uses its tokens.
  *
  * Fails with `unauthorized` when authorization is missing, with `forbidden` when it has expired or is insufficient
  * (HTTP 403), and with `unavailable` when the authorization server or the store fails.
@@ -56,6 +60,7 @@ interface AuthorizationTarget {
   readonly server: string
   readonly url: URL
   readonly credentials: ReturnType<typeof makeOAuthCredentialStore>
+  readonly client: OAuthClient
 }
 
 const authorizationMissing = sessionError(
@@ -66,21 +71,24 @@ const authorizationExpired = sessionError(
   "forbidden",
   "the authorization has expired and cannot be refreshed: authorize it again"
 )
+const scopeMissing = sessionError("forbidden", "the authorization does not cover this request: authorize it again")
 
 const hasAuthorizationHeader = (headers: HttpEndpoint["headers"]): boolean =>
   Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "authorization")
 
 /** Returns an access token other than the rejected one, possibly from a concurrent refresh. */
 const refreshTokens = Effect.fnUntraced(function* (
-  { server, url, credentials }: AuthorizationTarget,
+  { client, server, url, credentials }: AuthorizationTarget,
   sentToken: string | undefined,
   challenge: Challenge
 ): Effect.fn.Return<string, McpSessionError> {
   const stored = yield* credentials.read
   const { tokens } = stored
   if (tokens !== undefined && tokens.access_token !== sentToken) return tokens.access_token
+  // A refreshed token has the same scopes.
+  if (lacksScope(challenge)) return yield* scopeMissing
   if (tokens?.refresh_token === undefined) return yield* authorizationMissing
-  const { run, state } = makeOAuthFlow({ url, challenge, credentials: stored })
+  const { run, state } = makeOAuthFlow({ url, challenge, client, credentials: stored })
   const outcome = yield* Effect.result(run())
   if (Result.isSuccess(outcome) && outcome.success === "AUTHORIZED" && state.tokens !== undefined) {
     yield* credentials.write(state)
@@ -99,12 +107,16 @@ const refreshTokens = Effect.fnUntraced(function* (
 
 /** Runs interactive authorization up to the authorization code. */
 const requestCode = Effect.fnUntraced(function* (
-  { server, url }: AuthorizationTarget,
+  { client, credentials, server, url }: AuthorizationTarget,
   challenge: Challenge,
   authorize: NonNullable<AuthorizerOptions["authorize"]>
 ) {
   const redirect = yield* listenForRedirect
-  const flow = makeOAuthFlow({ url, challenge, credentials: noCredentials, redirect })
+  const stored = yield* credentials.read
+  // A client that this Computer registers has the port of the redirect.
+  const fresh = { ...noCredentials, client: client.registered && stored.client }
+  const granted = lacksScope(challenge) ? stored.tokens?.scope : undefined
+  const flow = makeOAuthFlow({ url, challenge, client, credentials: fresh, redirect, granted })
   yield* flow.run()
   const { authorizationUrl } = flow.state
   if (authorizationUrl === undefined) return yield* sessionError("unauthorized", "its authorization has no URL to open")
@@ -123,7 +135,8 @@ const requestCode = Effect.fnUntraced(function* (
 /** Makes an authorizer. Its flows end with the scope. */
 export const makeAuthorizer = Effect.fnUntraced(function* ({
   authorize,
-  authorizationTimeout = Duration.minutes(5)
+  authorizationTimeout = Duration.minutes(5),
+  clientMetadataUrl
 }: AuthorizerOptions = {}): Effect.fn.Return<Authorizer, never, CredentialStore | Scope.Scope> {
   const store = yield* CredentialStore
   const runPromise = yield* FiberSet.makeRuntimePromise()
@@ -168,6 +181,13 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
   const makeObtainToken = (target: AuthorizationTarget): ObtainToken => {
     /** Tokens were granted once, even if the store has lost them since. */
     let hasExpired = false
+    /** The scopes that a person was asked for. A server that requires them again does not accept what was granted. */
+    const requested = new Set<string>()
+    const isNewRequest = (challenge: Challenge): boolean => {
+      const scopes = (challenge.scope ?? "").split(" ").filter((scope) => !requested.has(scope))
+      for (const scope of scopes) requested.add(scope)
+      return !lacksScope(challenge) || scopes.length > 0
+    }
     return ({ challenge, allowInteractive, sentToken }, signal) => {
       const refreshed = singleFlight("refresh", target, refreshTokens(target, sentToken, challenge)).pipe(
         Effect.tapError((failure) => Effect.sync(() => (hasExpired ||= failure === authorizationExpired))),
@@ -178,18 +198,18 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
           ? refreshed
           : Effect.catchIf(
               refreshed,
-              ({ reason }) => reason !== "unavailable",
+              ({ reason }) => reason !== "unavailable" && isNewRequest(challenge),
               () => singleFlight("authorize", target, authorizeInteractively(target, challenge, authorize))
             )
       return runPromise(Effect.result(obtained), signal && { signal })
     }
   }
 
-  return (server, { headers, url: address }, open) => {
+  return (server, { headers, oauth: registered, url: address }, open) => {
     const url = URL.parse(address)
     if (url === null || hasAuthorizationHeader(headers)) return open((fetch) => fetch)
-    const credentials = makeOAuthCredentialStore(store, server, url)
-    const obtainToken = makeObtainToken({ server, url, credentials })
+    const credentials = makeOAuthCredentialStore(store, server, url, registered)
+    const obtainToken = makeObtainToken({ server, url, credentials, client: { clientMetadataUrl, registered } })
     // The credentials matter only when the server requires authorization; then the flow reports the error.
     return Effect.flatMap(
       Effect.orElseSucceed(credentials.read, () => noCredentials),

@@ -4,7 +4,7 @@ import { Result } from "effect"
 import { makeSecrets } from "../../../application/computer/inputs/Secrets.ts"
 import { type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
 import { serverAddressOf } from "../../http/nodeHttp.ts"
-import type { Challenge } from "./oauthFlow.ts"
+import { type Challenge, lacksScope } from "./oauthFlow.ts"
 
 interface TokenRequest {
   readonly sentToken: string | undefined
@@ -19,6 +19,13 @@ export type ObtainToken = (
 ) => Promise<Result.Result<string, McpSessionError>>
 
 const tokenNotAccepted = sessionError("unauthorized", "MCP server rejected the token of its authorization server")
+const scopeNotAccepted = sessionError("forbidden", "MCP server requires a scope that was not granted")
+
+/** What a response requires: a token, or a token with more scopes. */
+const challengeOf = (response: Response): Challenge | undefined => {
+  const challenge = { ...extractWWWAuthenticateParams(response), serverAddress: serverAddressOf(response) }
+  return response.status === 401 || (response.status === 403 && lacksScope(challenge)) ? challenge : undefined
+}
 
 /** The platform would quote an invalid header value in its error. */
 const isHeaderValue = (token: string): boolean => /^[\x21-\x7e]+$/.test(token)
@@ -65,25 +72,23 @@ export const makeBearerAuth = (url: URL, storedToken: string | undefined, obtain
       async (input, init) => {
         // Tokens are sent to their own origin only, even after a redirect.
         if (new URL(input).origin !== url.origin) return base(input, init)
-        const sentToken = token
-        const response = await base(input, withBearer(init, sentToken))
-        if (response.status !== 401) return acceptResponse(response, sentToken)
-        const challenge = {
-          ...extractWWWAuthenticateParams(response),
-          serverAddress: serverAddressOf(response)
+        /** Statuses that a new token has answered: each one once. */
+        const answered = new Set<number>()
+        while (true) {
+          const sentToken = token
+          const response = await base(input, withBearer(init, sentToken))
+          const challenge = challengeOf(response)
+          if (challenge === undefined) return acceptResponse(response, sentToken)
+          await response.body?.cancel()
+          const { status } = response
+          if (answered.has(status)) return rejectRequest(status === 401 ? tokenNotAccepted : scopeNotAccepted)
+          answered.add(status)
+          const isNeeded = sentToken === undefined || status === 403
+          const allowInteractive = !hasConnected || (init?.method === "POST" && isNeeded)
+          const obtained = await obtainToken({ sentToken, challenge, allowInteractive }, init?.signal ?? undefined)
+          if (Result.isFailure(obtained)) return rejectRequest(obtained.failure)
+          token = obtained.success
         }
-        await response.body?.cancel()
-        const obtained = await obtainToken(
-          { sentToken, challenge, allowInteractive: !hasConnected },
-          init?.signal ?? undefined
-        )
-        if (Result.isFailure(obtained)) return rejectRequest(obtained.failure)
-        const newToken = obtained.success
-        token = newToken
-        const again = await base(input, withBearer(init, newToken))
-        if (again.status !== 401) return acceptResponse(again, newToken)
-        await again.body?.cancel()
-        return rejectRequest(tokenNotAccepted)
       },
     /** Returns the authorization failure behind a failed request, if there is one. */
     explainFailure: (failure: McpSessionError) => (lastFailure?.reason === failure.reason ? lastFailure : failure)

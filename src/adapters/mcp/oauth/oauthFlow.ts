@@ -1,5 +1,6 @@
 import {
   auth,
+  discoverOAuthServerInfo,
   type extractWWWAuthenticateParams,
   type OAuthClientProvider,
   type OAuthDiscoveryState
@@ -16,6 +17,7 @@ import { Effect, Option, Redacted } from "effect"
 import { z } from "zod"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
 import { type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
+import type { OAuthClientParameters } from "../../../domain/config/endpointParameters.ts"
 import { asObject, parseJson } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { type AddressKind, addressKind, isLoopbackHost, mayName } from "../../http/hostAccess.ts"
@@ -44,7 +46,7 @@ export const makeOAuthPolicy = (server: URL, serverAddress: string | undefined):
   }
 }
 
-/** A request for authorization. */
+/** A request for authorization, or for more scopes. */
 export interface Challenge extends ReturnType<typeof extractWWWAuthenticateParams> {
   /** The address of the server; `undefined` behind a proxy. */
   readonly serverAddress: string | undefined
@@ -58,6 +60,32 @@ export interface OAuthFlowState {
   client: OAuthClientInformationMixed | undefined
   tokens: OAuthTokens | undefined
   authorizationUrl: URL | undefined
+  /** The scopes that the flow requests; a token without a scope has them (RFC 6749 §5.1). */
+  scope: string | undefined
+}
+
+/** What authorization servers know: a client ID metadata document, which some support, or a client of theirs. */
+export interface OAuthClient {
+  readonly clientMetadataUrl?: string | undefined
+  readonly registered?: OAuthClientParameters | undefined
+}
+
+/** Whether a token lacks a scope (RFC 6750 §3.1). */
+export const lacksScope = ({ error }: Challenge): boolean => error === "insufficient_scope"
+
+/**
+ * The scopes to request: those of the challenge, else all of the MCP server, and those that were granted before (SEP-2350).
+ * `offline_access` is added where the authorization server knows it: some give refresh tokens only then (SEP-2207).
+ */
+const scopeToRequest = (
+  challenged: string | undefined,
+  { authorizationServerMetadata: metadata, resourceMetadata }: OAuthDiscoveryState,
+  granted = ""
+): string | undefined => {
+  const wanted = challenged ?? resourceMetadata?.scopes_supported?.join(" ") ?? ""
+  if (wanted === "") return undefined
+  const offline = metadata?.scopes_supported?.includes("offline_access") === true ? " offline_access" : ""
+  return [...new Set(`${granted} ${wanted}${offline}`.trim().split(/\s+/))].join(" ")
 }
 
 export type OAuthCredentials = Readonly<Pick<OAuthFlowState, "client" | "tokens">>
@@ -99,13 +127,21 @@ export const isExpectedIssuer = (
 /** Without a redirect URL the SDK would assume a non-interactive grant. */
 const placeholderRedirectUrl = "http://127.0.0.1/callback"
 
-/** The provider that the SDK calls. Only interactive flows register a client. */
-export const makeOAuthProvider = (flowState: OAuthFlowState, redirect?: RedirectListener): OAuthClientProvider => {
+/** The provider that the SDK calls. Only interactive flows register a client, unless there is a registered one. */
+export const makeOAuthProvider = (
+  flowState: OAuthFlowState,
+  redirect?: RedirectListener,
+  { clientMetadataUrl, registered }: OAuthClient = {}
+): OAuthClientProvider => {
   const redirectUrl = redirect?.url ?? placeholderRedirectUrl
   let verifier = ""
+  // SEP-837: authorization servers may refuse loopback redirects of other types.
+  const native = { application_type: "native" }
   return {
     redirectUrl,
+    ...definedOnly({ clientMetadataUrl }),
     clientMetadata: {
+      ...native,
       client_name: "a2c-smcp",
       redirect_uris: [redirectUrl],
       grant_types: ["authorization_code", "refresh_token"],
@@ -114,12 +150,11 @@ export const makeOAuthProvider = (flowState: OAuthFlowState, redirect?: Redirect
       token_endpoint_auth_method: "none"
     },
     clientInformation: () => flowState.client,
-    ...(redirect !== undefined && {
-      state: () => redirect.state,
-      saveClientInformation: (client) => void (flowState.client = client)
-    }),
+    ...(redirect !== undefined && { state: () => redirect.state }),
+    ...(redirect !== undefined &&
+      registered === undefined && { saveClientInformation: (client) => void (flowState.client = client) }),
     tokens: () => flowState.tokens,
-    saveTokens: (tokens) => void (flowState.tokens = tokens),
+    saveTokens: (tokens) => void (flowState.tokens = { ...definedOnly({ scope: flowState.scope }), ...tokens }),
     redirectToAuthorization: (url) => void (flowState.authorizationUrl = url),
     saveCodeVerifier: (given) => void (verifier = given),
     codeVerifier: () => verifier,
@@ -130,7 +165,7 @@ export const makeOAuthProvider = (flowState: OAuthFlowState, redirect?: Redirect
       flowState.discovery = found
     },
     invalidateCredentials: (what) => {
-      if (what === "all" || what === "client") flowState.client = undefined
+      if ((what === "all" || what === "client") && registered === undefined) flowState.client = undefined
       if (what === "all" || what === "tokens") flowState.tokens = undefined
     }
   }
@@ -144,25 +179,42 @@ const StoredCredentials = z.object({
   tokens: OAuthTokensSchema.optional()
 })
 
-/** Bound to name and URL: a changed URL must not receive tokens of the former. Both members fail with `unavailable`. */
-export const makeOAuthCredentialStore = (store: CredentialStore["Service"], server: string, { href: url }: URL) => {
+/**
+ * Bound to name and URL: a changed URL must not receive tokens of the former. A registered client is bound to the
+ * authorization server that accepted it first (SEP-2352), and its secret is not stored. Both members fail with `unavailable`.
+ */
+export const makeOAuthCredentialStore = (
+  store: CredentialStore["Service"],
+  server: string,
+  { href: url }: URL,
+  registered?: OAuthClientParameters
+) => {
   const toUnavailable = ({ message }: { readonly message: string }) => sessionError("unavailable", message)
   const unreadable = `stored credentials of "${server}" are invalid: remove them to authorize again`
+  const withRegistered = ({ client, tokens }: OAuthCredentials): OAuthCredentials => {
+    if (registered === undefined) return { client, tokens }
+    const { clientId: client_id, clientSecret: client_secret } = registered
+    const issuer = client?.client_id === client_id ? client.issuer : undefined
+    return { client: { client_id, ...definedOnly({ client_secret, issuer }) }, tokens }
+  }
   return {
     read: Effect.gen(function* () {
       const stored = yield* Effect.mapError(store.read(server), toUnavailable)
-      if (Option.isNone(stored)) return noCredentials
+      if (Option.isNone(stored)) return withRegistered(noCredentials)
       const { data } = StoredCredentials.safeParse(parseJson(Redacted.value(stored.value)))
       if (data === undefined) return yield* sessionError("unavailable", unreadable)
-      return data.url === url ? { client: data.client, tokens: data.tokens } : noCredentials
+      return withRegistered(data.url === url ? { client: data.client, tokens: data.tokens } : noCredentials)
     }),
-    write: ({ client, tokens }: OAuthCredentials) =>
-      Effect.mapError(
+    write: ({ client: known, tokens }: OAuthCredentials) => {
+      const client =
+        registered === undefined ? known : { client_id: registered.clientId, issuer: tokens?.issuer ?? known?.issuer }
+      return Effect.mapError(
         client === undefined && tokens === undefined
           ? store.remove(server)
           : store.write(server, Redacted.make(JSON.stringify({ url, client, tokens }))),
         toUnavailable
       )
+    }
   }
 }
 
@@ -207,6 +259,8 @@ interface OAuthFlowOptions {
   readonly challenge: Challenge
   readonly credentials: OAuthCredentials
   readonly redirect?: RedirectListener
+  readonly client?: OAuthClient
+  readonly granted?: string | undefined
 }
 
 /**
@@ -214,15 +268,25 @@ interface OAuthFlowOptions {
  * response, and with `unauthorized` after a rejection or a forbidden URL. It is uninterruptible: a response may contain the
  * only valid refresh token.
  */
-export const makeOAuthFlow = ({ challenge, credentials, redirect, url }: OAuthFlowOptions) => {
+export const makeOAuthFlow = ({ challenge, client = {}, credentials, granted, redirect, url }: OAuthFlowOptions) => {
   const state: OAuthFlowState = {
     ...credentials,
     authorizationUrl: undefined,
     discovery: undefined,
+    scope: credentials.tokens?.scope,
     sendsIssuer: false
   }
-  const provider = makeOAuthProvider(state, redirect)
-  const { resourceMetadataUrl, scope, serverAddress } = challenge
+  const provider = makeOAuthProvider(state, redirect, client)
+  const { resourceMetadataUrl, serverAddress } = challenge
+  /** Chooses the scopes before the SDK registers a client for them. */
+  const chooseScope = async (fetchFn: FetchLike) => {
+    const found = await discoverOAuthServerInfo(url, { fetchFn, ...definedOnly({ resourceMetadataUrl }) })
+    await provider.saveDiscoveryState?.({
+      ...found,
+      ...definedOnly({ resourceMetadataUrl: resourceMetadataUrl?.href })
+    })
+    state.scope = scopeToRequest(challenge.scope, found, granted)
+  }
   const policy = makeOAuthPolicy(url, serverAddress)
   const run = (code?: string) =>
     Effect.gen(function* () {
@@ -245,13 +309,13 @@ export const makeOAuthFlow = ({ challenge, credentials, redirect, url }: OAuthFl
           throw error
         }
       }
-      const options = {
-        serverUrl: url,
-        fetchFn,
-        ...definedOnly({ resourceMetadataUrl, scope, authorizationCode: code })
-      }
       const result = yield* Effect.tryPromise({
-        try: () => auth(provider, options),
+        try: async () => {
+          if (redirect !== undefined && code === undefined) await chooseScope(fetchFn)
+          const { scope } = state
+          const optional = definedOnly({ resourceMetadataUrl, scope, authorizationCode: code })
+          return auth(provider, { serverUrl: url, fetchFn, ...optional })
+        },
         catch: (error) => failure ?? toAuthServerFailure(error)
       })
       return failure === undefined ? result : yield* failure

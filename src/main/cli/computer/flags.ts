@@ -1,6 +1,7 @@
 import { Duration, Struct } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { expectedIdle, lifecycles, parseIdle } from "../../../domain/config/computerConfig.ts"
+import { mcpRevisions } from "../../../domain/config/endpointParameters.ts"
 import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
@@ -32,6 +33,12 @@ export const computerFlags = {
     metavar: "TIME",
     default: parseIdle("5m"),
     shown: "5m"
+  }),
+  mcpRevision: setting.choice("mcp-revision", "MCP revision that HTTP servers are asked for first", mcpRevisions, {
+    default: "2025-11-25"
+  }),
+  clientMetadataUrl: setting.url("client-metadata-url", "client ID metadata document for the OAuth of MCP servers", {
+    schemes: ["https"]
   }),
   interactive: Flag.withAlias(
     flag.toggle("interactive", "start a shell with commands: status, tools, call, desktop, servers, inputs, …"),

@@ -70,6 +70,7 @@ export const toComputerOptions = (options: ConfiguredComputerOptions) => {
         marketplaces: marketplaces.map((folder) => resolve(folder))
       },
       ...(uploads !== undefined && { uploads: { folder: resolve(uploads) } }),
+      ...definedOnly(Struct.pick(options, ["clientMetadataUrl", "mcpRevision"])),
       operators: { calls: options.operators ?? false, stderr: options.shareStderr ?? false },
       settings: {
         approve: options.approve,

@@ -1,5 +1,6 @@
 import { Effect, Result } from "effect"
 import * as FileCatalogueStore from "../../../adapters/catalogues/FileCatalogueStore.ts"
+import type { McpClientOptions } from "../../../adapters/mcp/client/McpClient.ts"
 import type { Computer, ComputerOptions as CoreComputerOptions } from "../../../application/computer/Computer.ts"
 import { resolveLocation } from "../../../adapters/dpe/resolver.ts"
 import type { InProcessSessions } from "../../../application/computer/servers/InProcessConnector.ts"
@@ -35,7 +36,8 @@ export interface ComputerSetup {
 export interface RunComputerOptions
   extends MemberComputerOptions,
     Omit<ComputerSetup, "config">,
-    Pick<CoreComputerOptions, "skills" | "uploads"> {
+    Pick<CoreComputerOptions, "skills" | "uploads">,
+    Pick<McpClientOptions, "clientMetadataUrl" | "mcpRevision"> {
   /** As in {@link ComputerSetup}; without it the Computer has no MCP servers. */
   readonly config?: unknown
   /** A folder that keeps what lazy servers list; without it each of them starts once with the Computer. */
@@ -60,7 +62,9 @@ const parseConfig = (config: unknown): Result.Result<ComputerConfig, ConfigInval
 const runChecks: ChecksOf<RunComputerOptions> = {
   ...computerChecks,
   catalogues: "text",
+  clientMetadataUrl: "documentUrl",
   config: "object",
+  mcpRevision: "mcpRevision",
   skills: { marketplaces: "strings", userFolder: "text" },
   uploads: { folder: ["text"], maxBytes: "count" },
   variables: { "*": { "*": "string" } }

@@ -7,7 +7,7 @@ import type { InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { appCapability } from "../../../../src/domain/tools/appTools.ts"
 import { until } from "../../../until.ts"
-import { type Requested, json, makeHttpPeer, open, openSse, stream } from "./http/HttpPeer.ts"
+import { type Requested, json, makeHttpPeer, open, openPreferring, openSse, stream } from "./http/HttpPeer.ts"
 
 const done = { content: [{ type: "text", text: "done" }] }
 const serverInfo = { name: "peer", version: "7", title: "A peer", websiteUrl: "https://a.example" }
@@ -289,6 +289,40 @@ describe("a session over HTTP with SSE", () => {
       const session = yield* openSse(peer, { headers: { "X-Key": "k" } })
       assert.deepStrictEqual(yield* session.callTool("t", {}), done)
       assert.deepStrictEqual([...new Set(keys)], ["GET k", "POST k"])
+    })
+  )
+})
+
+describe("the revision that a server is asked for first", () => {
+  for (const era of eras) {
+    it.live(`opens a session with a server of ${era} in either order`, () =>
+      Effect.gen(function* () {
+        for (const [revision, first] of [
+          ["2025-11-25", "initialize"],
+          ["2026-07-28", "server/discover"]
+        ] as const) {
+          const { peer, requests } = yield* makeServer(era, plain)
+          const session = yield* openPreferring(revision, peer)
+          assert.strictEqual(session.info.protocolVersion, era)
+          assert.strictEqual(requests[0]?.method, first)
+        }
+      })
+    )
+  }
+
+  it.live("is asked for again when the server refuses it although it supports it", () =>
+    Effect.gen(function* () {
+      let refused = 0
+      const peer = yield* makeHttpPeer((request, response) => {
+        const { id } = request
+        const data = { supported: ["2026-07-28"] }
+        return refused++ === 0
+          ? json(response, id, { error: { code: -32022, message: "Unsupported protocol version", data } }, 400)
+          : json(response, id, { result: { supportedVersions: ["2026-07-28"], capabilities: {} } })
+      })
+      const { info } = yield* openPreferring("2026-07-28", peer)
+      assert.strictEqual(info.protocolVersion, "2026-07-28")
+      assert.deepStrictEqual(peer.requests, ["server/discover", "server/discover"])
     })
   )
 })

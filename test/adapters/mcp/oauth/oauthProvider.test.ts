@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeOAuthProvider } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
+import { makeOAuthProvider, type OAuthFlowState } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
 
 const client = { client_id: "c" }
 const tokens = { access_token: "a", token_type: "Bearer" }
@@ -8,7 +8,14 @@ const discovery = { authorizationServerUrl: "https://id.example/" }
 const redirect = { url: "http://127.0.0.1:1/callback", state: "s", response: Effect.never }
 
 const makeFlow = (listener?: typeof redirect) => {
-  const flowState = { client, tokens, authorizationUrl: undefined, discovery, sendsIssuer: false }
+  const flowState: OAuthFlowState = {
+    client,
+    tokens,
+    authorizationUrl: undefined,
+    discovery,
+    scope: undefined,
+    sendsIssuer: false
+  }
   return { flowState, provider: makeOAuthProvider(flowState, listener) }
 }
 
@@ -27,17 +34,19 @@ describe("OAuth provider", () => {
       tokens: keptTokens,
       authorizationUrl: undefined,
       discovery,
+      scope: undefined,
       sendsIssuer: false
     })
   })
 
   it("registers a public client of the authorization code grant with refresh tokens", () =>
-    assert.deepStrictEqual(makeFlow(redirect).provider.clientMetadata, {
+    assert.deepStrictEqual<object>(makeFlow(redirect).provider.clientMetadata, {
       client_name: "a2c-smcp",
       redirect_uris: [redirect.url],
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"],
-      token_endpoint_auth_method: "none"
+      token_endpoint_auth_method: "none",
+      application_type: "native"
     }))
 
   it("registers no client without interactive authorization", () =>

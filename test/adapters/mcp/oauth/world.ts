@@ -13,6 +13,7 @@ import { openLegacySession } from "../../../../src/adapters/mcp/client/openLegac
 import * as MemoryCredentialStore from "../../../fixtures/MemoryCredentialStore.ts"
 import { CredentialStore, type CredentialsUnavailable } from "../../../../src/application/ports/CredentialStore.ts"
 import type { McpSession, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import type { OAuthClientParameters } from "../../../../src/domain/config/endpointParameters.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { type Guarded, makeGuarded } from "../../../fixtures/oauth.ts"
 
@@ -26,6 +27,8 @@ interface OpenOptions {
   readonly url?: URL
   readonly headers?: { readonly [name: string]: string }
   readonly oauth?: AuthorizerOptions
+  /** A client that is registered at the authorization server. */
+  readonly registered?: OAuthClientParameters
   readonly store?: CredentialStore["Service"]
 }
 
@@ -68,14 +71,15 @@ export const makeWorld = Effect.gen(function* () {
   const defaultAuthorizer = yield* authorizerOf({ authorize: show })
   const openWith = Effect.fnUntraced(function* (
     authorizer: Effect.Effect<Authorizer>,
-    { headers, kind = "streamable", url = guarded[kind] }: OpenOptions
+    { headers, kind = "streamable", registered, url = guarded[kind] }: OpenOptions
   ) {
     const withAuthorization = yield* authorizer
     const make = (fetch: FetchLike) => {
       const options = { fetch, ...(headers !== undefined && { requestInit: { headers } }) }
       return kind === "sse" ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options)
     }
-    return yield* withAuthorization("guarded", { url: url.href, headers: headers ?? null }, (wrap) =>
+    const endpoint = { url: url.href, headers: headers ?? null, ...(registered !== undefined && { oauth: registered }) }
+    return yield* withAuthorization("guarded", endpoint, (wrap) =>
       Effect.suspend(() => openLegacySession({ transport: make(wrap(fetch)) as Transport }))
     )
   })

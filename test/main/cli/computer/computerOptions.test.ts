@@ -120,6 +120,12 @@ const rows: FlagRows<ComputerCommandOptions> = {
       return yield* reloadsConfig(computer, files, JSON.stringify({ servers: {} }), args.length === 0)
     })
   ],
+  mcpRevision: option(["--mcp-revision", "2026-07-28"], ["2025-11-25", "2026-07-28"], ({ layer }) => layer.mcpRevision),
+  clientMetadataUrl: option(
+    ["--client-metadata-url", "https://desk.example/client.json"],
+    [undefined, "https://desk.example/client.json"],
+    ({ layer }) => layer.clientMetadataUrl
+  ),
   lifecycle: option(["--lifecycle", "lazy"], ["eager", "lazy"], ({ layer }) => layer.settings.lifecycle),
   idle: option(
     ["--idle", "7s"],

@@ -12,6 +12,7 @@ import { Deferred, Effect, Exit, FiberSet, PubSub, Queue } from "effect"
 import { type McpChange, type McpSessionError, sessionError } from "../../../../application/ports/McpSession.ts"
 import { errorMessage } from "../../../../domain/errorMessage.ts"
 import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { packageVersion } from "../../../../domain/packageVersion.ts"
 import { connectionResetFailure, jsonRpcErrorToSessionError } from "../http/connectionFailures.ts"
 import { awaitTask } from "../clientTasks.ts"
@@ -165,8 +166,14 @@ const makeRequest = (sendRequest: SendOnce): SendRequest => {
 export const makeModernClient = Effect.fnUntraced(function* (transport: StreamableHTTPClientTransport) {
   const { livenessChecks, logged, lost, markLost, sendRequest } = yield* makeConnection(transport)
   const request = makeRequest(sendRequest)
-  /** Returns the server's description. */
-  const discover = request("server/discover", {})
+  const described = request("server/discover", {})
+  /** Returns the server's description. A server that refuses the revision although it supports it is asked again. */
+  const discover = Effect.catchIf(
+    described,
+    ({ code, data }) =>
+      code === jsonRpcCodes.unsupportedProtocolVersion && [data?.["supported"]].flat().includes(modernRevision),
+    () => described
+  )
   /** Any result is a sign that the server runs. */
   const ping = Effect.asVoid(sendRequest("server/discover", {}, () => undefined))
   yield* Queue.take(livenessChecks).pipe(

@@ -15,6 +15,7 @@ import { makeHttpFetch, requestInit } from "../http/HttpFetch.ts"
 import { allChanges, decodeInfo, maxPendingChanges, type SendRequest } from "../mcpMessages.ts"
 import { pollWhen, subscriptionsRejected } from "../resourcePolling.ts"
 import { makeSessionRequests } from "../sessionRequests.ts"
+import { sendParamHeaders } from "./paramHeaders.ts"
 import { makeModernClient, type ModernClient, modernRevision } from "./ModernClient.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 
@@ -45,7 +46,9 @@ export const openModernSession = Effect.fnUntraced(function* (
   wrap: WrapFetch
 ): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
   const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false }))
-  const client = yield* makeModernClient(new StreamableHTTPClientTransport(url, { ...requestInit(headers), fetch }))
+  const transport = new StreamableHTTPClientTransport(url, { ...requestInit(headers), fetch })
+  const withParamHeaders = sendParamHeaders(transport)
+  const client = yield* makeModernClient(transport)
   const discovered = yield* client.discover
   const { _meta, capabilities, supportedVersions } = discovered
   const supported = Array.isArray(supportedVersions) ? supportedVersions.map(String) : []
@@ -57,7 +60,7 @@ export const openModernSession = Effect.fnUntraced(function* (
   const degraded = yield* Deferred.make<string>()
   const lost = Deferred.await(client.lost)
   const lifetimes = makeListLifetimes(client.request)
-  const requests = yield* makeSessionRequests(lifetimes.request, false)
+  const requests = withParamHeaders(yield* makeSessionRequests(lifetimes.request, false))
 
   /** Watches for changes until the scope closes. Advertised subscriptions that the server does not accept are polled. */
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
@@ -153,7 +156,7 @@ export const subscribe = Effect.fnUntraced(function* ({ listen, markLost }: Mode
   yield* Effect.forkScoped(Effect.ignore(subscribeLoop))
   const honoured = yield* Effect.catchIf(
     Deferred.await(first),
-    ({ code }) => code === jsonRpcCodes.methodNotFound,
+    (failure) => failure.code === jsonRpcCodes.methodNotFound || failure === endedBeforeAccepted,
     (): Effect.Effect<JsonObject> => Effect.succeed({})
   )
   return { changes, honoured }

@@ -1,3 +1,5 @@
+import * as MemoryCredentialStore from "../../../../fixtures/MemoryCredentialStore.ts"
+import type { McpRevision } from "../../../../../src/domain/config/endpointParameters.ts"
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http"
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net"
 import { text } from "node:stream/consumers"
@@ -130,3 +132,15 @@ export const open = (
 /** Opens a session over HTTP with SSE. */
 export const openSse = (peer: Pick<HttpPeer, "url">, more: object = {}) =>
   open(peer, { timeout: 5, sse_read_timeout: 300, ...more }, "sse")
+
+/** Opens a session with a server that is asked for this revision first. */
+export const openPreferring = (mcpRevision: McpRevision, { url }: Pick<HttpPeer, "url">) =>
+  McpConnector.use(({ connect }) =>
+    connect("peer", Result.getOrThrow(decodeEndpoint("streamable", { ...defaultParameters, url })))
+  ).pipe(
+    Effect.provide(
+      McpClient.layerWithOAuth({ mcpRevision }).pipe(
+        Layer.provide(Layer.merge(NodeServices.layer, MemoryCredentialStore.layer))
+      )
+    )
+  )

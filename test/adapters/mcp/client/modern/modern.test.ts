@@ -132,6 +132,42 @@ describe("MCP 2026-07-28 server", () => {
     })
   )
 
+  it.live("receives the parameters that its tools want as headers, and lists no tool with an invalid one", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const toolWith = (name: string, header: string) => ({
+        name,
+        inputSchema: { type: "object", properties: { a: { type: "string", "x-mcp-header": header } } }
+      })
+      let header = "First"
+      const peer = yield* makeHttpPeer(({ headers, id, method }, response) => {
+        if (method === "initialize") return json(response, id, { error: refusals.version }, 400)
+        if (method === "server/discover") {
+          return json(response, id, { result: { ...complete, supportedVersions: ["2026-07-28"], capabilities: {} } })
+        }
+        if (method === "tools/list") {
+          return json(response, id, { result: { ...complete, tools: [toolWith("t", header), toolWith("bad", "")] } })
+        }
+        const value = headers[`mcp-param-${header.toLowerCase()}`]
+        seen.push(value)
+        const mismatch = { error: { code: -32020, message: "Header mismatch" } }
+        return value === undefined ? json(response, id, mismatch, 400) : json(response, id, { result: done })
+      })
+      const session = yield* open(peer)
+      assert.deepStrictEqual(
+        (yield* session.listTools()).items.map(({ name }) => name),
+        ["t"]
+      )
+      assert.deepStrictEqual(yield* session.callTool("t", { a: "x" }), done)
+      // The tool has changed since.
+      header = "Second"
+      assert.deepStrictEqual(yield* session.callTool("t", { a: "y" }), done)
+      assert.deepStrictEqual(seen, ["x", undefined, "y"])
+      header = "Third"
+      assert.strictEqual((yield* Effect.flip(session.callTool("t", {}))).code, -32020)
+    })
+  )
+
   it.live("is rejected with a message when it supports only unknown revisions", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(open(yield* makeServer({ versions: ["2031-01-01"] })))
