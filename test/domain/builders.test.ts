@@ -27,7 +27,7 @@ import { formatSkillName, parseSkillName } from "../../src/domain/skills/skillNa
 import { makeDecoder } from "../../src/domain/validation.ts"
 import { ToolMeta } from "../../src/domain/config/toolMeta.ts"
 import { formatToolMeta, parseToolMeta } from "../../src/domain/tools/toolMeta.ts"
-import { formatTraceparent, parseTraceparent } from "../../src/domain/traceparent.ts"
+import { formatTraceparent, parseTraceparent } from "../../src/domain/traceContext.ts"
 import { checkUriParts, formatUri, parseUri } from "../../src/domain/uri.ts"
 import { decodeUtf8, encodeUtf8 } from "../../src/domain/utf8.ts"
 import { line } from "../../src/domain/wire/v0_2/line.ts"

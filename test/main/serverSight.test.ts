@@ -1,101 +1,24 @@
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { connect } from "node:net"
 import { join } from "node:path"
-import { json as jsonOf } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, type Scope } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/ServerMetrics.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
-import { makeVictim } from "../adapters/http/victim.ts"
 import { parsePrometheus } from "../prometheus.ts"
+import { makeVictim } from "../adapters/http/victim.ts"
+import { act, compute, echo, stop } from "./collector.ts"
 import { until } from "./nodes.ts"
-import {
-  type Cli,
-  cli,
-  everythingServer,
-  node,
-  outcomeOf,
-  program,
-  run,
-  startServer,
-  temporaryFile,
-  urlOf
-} from "./processes.ts"
+import { cli, node, program, run, startServer, temporaryFile, urlOf } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 import { fetchText } from "../fetchText.ts"
-
-type Variables = { readonly [name: string]: string }
-
-/** Starts a Computer with a real MCP server that has the tool `echo`. */
-const compute = Effect.fnUntraced(function* (url: string, variables: Variables = {}) {
-  const mcpServers = { everything: { command: process.execPath, args: [everythingServer] } }
-  const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
-  const place = ["--server", url, "--office", "team", "--name", "desk"]
-  const started = yield* node([cli, "computer", ...place, "--config", config, "--approve", "*"], variables)
-  yield* started.prints("joined office")
-  return started
-})
-
-/** Runs a command of an Agent until it ends. */
-const act = (url: string, args: ReadonlyArray<string>, variables: Variables = {}) =>
-  Effect.flatMap(node([cli, "agent", "--server", url, "--office", "team", ...args], variables), outcomeOf)
-
-/** Stops a process in order. */
-const stop = ({ ended, signal }: Cli, name: "SIGINT" | "SIGTERM" = "SIGINT") => Effect.andThen(signal(name), ended)
-
-const echo = (message: string) => ["call", "echo", "--args", JSON.stringify({ message })]
 
 const jsonLines = (text: string): ReadonlyArray<Record<string, unknown>> =>
   text
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-
-interface Span {
-  readonly service: string
-  readonly name: string
-  readonly kind: number
-  readonly traceId: string
-  readonly spanId: string
-  readonly parentSpanId?: string
-  readonly attributes: ReadonlyArray<{ readonly key: string }>
-}
-
-interface Traces {
-  readonly resourceSpans: ReadonlyArray<{
-    readonly resource: {
-      readonly attributes: ReadonlyArray<{
-        readonly key: string
-        readonly value: { readonly stringValue: string }
-      }>
-    }
-    readonly scopeSpans: ReadonlyArray<{ readonly spans: ReadonlyArray<Span> }>
-  }>
-}
-
-/** An OpenTelemetry collector. It keeps spans, and the names of metrics by service. */
-const collector: Effect.Effect<
-  { readonly url: string; readonly spans: ReadonlyArray<Span>; readonly paths: ReadonlySet<string> },
-  never,
-  Scope.Scope
-> = Effect.gen(function* () {
-  const spans: Array<Span> = []
-  const paths = new Set<string>()
-  const { url } = yield* makeVictim((request, response) => {
-    paths.add(request.url ?? "")
-    void jsonOf(request).then((body) => {
-      if (request.url === "/v1/traces") {
-        for (const { resource, scopeSpans } of (body as Traces).resourceSpans) {
-          const service = resource.attributes.find(({ key }) => key === "service.name")?.value.stringValue ?? ""
-          for (const { spans: some } of scopeSpans) spans.push(...some.map((span) => ({ ...span, service })))
-        }
-      }
-      response.writeHead(200, { "Content-Type": "application/json" }).end("{}")
-    })
-  })
-  return { url, spans, paths }
-})
 
 /** The metrics that a healthy single Server lacks, and when a Server has them. */
 const conditionalMetrics: { readonly [name in keyof typeof metricDefinitions]?: string } = {
@@ -313,30 +236,6 @@ describe("a2c server observability", () => {
 })
 
 describe("OpenTelemetry", () => {
-  it.live("exports a call through three processes as one trace", () =>
-    Effect.gen(function* () {
-      const { paths, spans, url: otlp } = yield* collector
-      const variables = { OTEL_EXPORTER_OTLP_PROTOCOL: "http/json", OTEL_BSP_SCHEDULE_DELAY: "200" }
-      const byEnvironment = { ...variables, OTEL_EXPORTER_OTLP_ENDPOINT: otlp }
-      const { process: serving, url } = yield* startServer(["--otlp", otlp], variables)
-      const desk = yield* compute(url, byEnvironment)
-      const called = yield* act(url, echo("hi"), byEnvironment)
-      assert.deepStrictEqual([called.code, called.stdout], [0, "Echo: hi\n"])
-      yield* stop(desk)
-      yield* stop(serving)
-
-      const requests = spans.find(({ name, service }) => service === "a2c-agent" && name === "client:tool_call")
-      const trace = spans.filter(({ traceId }) => traceId === requests?.traceId)
-      const hop = (service: string, name: string) =>
-        trace.find((span) => span.service === service && span.name === name && span !== requests)
-      const computing = hop("a2c-computer", "client:tool_call")
-      assert.strictEqual(hop("a2c-server", "client:tool_call")?.parentSpanId, requests?.spanId)
-      assert.strictEqual(computing?.parentSpanId, requests?.spanId)
-      assert.strictEqual(hop("a2c-computer", "tools/call echo")?.parentSpanId, computing?.spanId)
-      assert.deepStrictEqual([...paths].sort(), ["/v1/metrics", "/v1/traces"])
-    })
-  )
-
   it.live("logs one warning when there is no collector", () =>
     Effect.gen(function* () {
       const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_BSP_SCHEDULE_DELAY: "100" }

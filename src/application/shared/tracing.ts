@@ -1,5 +1,5 @@
 import { Context, Effect, Random, Tracer } from "effect"
-import { formatTraceparent, parseTraceparent } from "../../domain/traceparent.ts"
+import { formatTraceparent, parseTraceparent } from "../../domain/traceContext.ts"
 import type { RequestId } from "../../domain/model/ids.ts"
 
 /** Makes a request id: 128 random bits in the form of a UUID. Ids must be unique (spec §6.2). */
@@ -11,25 +11,23 @@ export const makeRequestId: Effect.Effect<string> = Effect.map(
   }
 )
 
-/** The attributes of a span at its start; never arguments. */
-type Attributes = { readonly [name: string]: string | number | boolean }
-
 /** True when a tracer records spans; Effect's native tracer does not. */
-const isTracing = (context: Context.Context<never>) => Context.get(context, Tracer.Tracer) !== Tracer.nativeTracer
+export const isTracing = (context: Context.Context<never>): boolean =>
+  Context.get(context, Tracer.Tracer) !== Tracer.nativeTracer
 
-/** Sends a request in a client span. `send` gets the `traceparent` to forward, if spans are recorded. */
-export const withPeerSpan = <A, E, R>(
+/** The parent of a span by a `traceparent`, which starts a trace without a valid one. */
+export const remoteParent = (traceparent: string | undefined): { readonly root: true } | { parent: Tracer.AnySpan } => {
+  const from = traceparent === undefined ? undefined : parseTraceparent(traceparent)
+  return from === undefined ? { root: true } : { parent: Tracer.externalSpan({ ...from }) }
+}
+
+/** Runs an effect in a span, which is the parent of its spans. Attributes are never arguments. */
+export const inSpan = <A, E, R>(
   name: string,
-  attributes: Attributes,
-  send: (traceparent: string | undefined) => Effect.Effect<A, E, R>
+  options: Tracer.SpanOptionsNoTrace,
+  run: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.withFiber(({ context }) =>
-    isTracing(context)
-      ? Effect.useSpan(name, { kind: "client", attributes }, (span) =>
-          Effect.provideService(send(formatTraceparent(span)), Tracer.ParentSpan, span)
-        )
-      : send(undefined)
-  )
+  Effect.useSpan(name, options, (span) => Effect.provideService(run(span), Tracer.ParentSpan, span))
 
 /**
  * Sends a request with a new request id, in a client span when spans are recorded. The id is then the `traceparent` of
@@ -37,27 +35,25 @@ export const withPeerSpan = <A, E, R>(
  */
 export const withNewRequestId = <A, E, R>(
   name: string,
-  attributes: Attributes,
+  attributes: Readonly<Record<string, string>>,
   send: (reqId: RequestId) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  withPeerSpan(name, attributes, (traceparent) =>
-    traceparent === undefined ? Effect.flatMap(makeRequestId, send) : send(traceparent)
-  )
+  Effect.withFiber(({ context }) => {
+    const sendUntraced = Effect.flatMap(makeRequestId, send)
+    if (!isTracing(context)) return sendUntraced
+    return inSpan(name, { kind: "client", attributes }, (span) => {
+      const traceparent = formatTraceparent(span)
+      return traceparent === undefined ? sendUntraced : send(traceparent)
+    })
+  })
 
 /** Serves a request in a server span, whose parent is the `traceparent` in the request id. */
 export const withServerSpan = <A, E, R>(
   name: string,
-  attributes: Attributes,
+  attributes: Readonly<Record<string, string>>,
   reqId: RequestId,
   serve: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.withFiber(({ context }) => {
-    if (!isTracing(context)) return serve
-    const from = parseTraceparent(reqId)
-    const options = {
-      kind: "server",
-      attributes,
-      ...(from === undefined ? { root: true } : { parent: Tracer.externalSpan({ ...from }) })
-    } as const
-    return Effect.useSpan(name, options, (span) => Effect.provideService(serve, Tracer.ParentSpan, span))
-  })
+  Effect.withFiber(({ context }) =>
+    isTracing(context) ? inSpan(name, { kind: "server", attributes, ...remoteParent(reqId) }, () => serve) : serve
+  )

@@ -5,6 +5,7 @@ import * as HttpClientError from "effect/http/HttpClientError"
 import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
+import { MetricsExported } from "../../adapters/mcp/mcpTelemetry.ts"
 import { formatSchemaError } from "../../domain/validation.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import { failCommand } from "../CommandFailed.ts"
@@ -86,7 +87,8 @@ const explainConfigError = ({ cause, message }: Config.ConfigError) =>
  */
 export const otlpLayer = (service: string) => {
   const resource = { serviceName: service, serviceVersion: packageVersion }
-  return Layer.mergeAll(OtlpTracer.layerFromConfig({ resource }), OtlpMetrics.layerFromConfig({ resource })).pipe(
+  const metrics = Layer.merge(OtlpMetrics.layerFromConfig({ resource }), Layer.succeed(MetricsExported, true))
+  return Layer.merge(OtlpTracer.layerFromConfig({ resource }), metrics).pipe(
     Layer.catchCause((cause) => {
       const defect = Cause.squash(cause)
       return Layer.effectDiscard(

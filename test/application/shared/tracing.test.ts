@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Tracer } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
-import { parseTraceparent } from "../../../src/domain/traceparent.ts"
+import { parseTraceparent } from "../../../src/domain/traceContext.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../conformance/members.ts"
 import { recorder } from "../../recorder.ts"
 import { seenServer } from "../server/seen.ts"
@@ -95,6 +95,30 @@ describe("a traced call", () => {
       assert.strictEqual(span?.attributes.get("a2c.outcome"), "404")
     })
   })
+})
+
+describe("a request that passes through", () => {
+  it.effect("keeps the trace state and the baggage of its host", () =>
+    Effect.gen(function* () {
+      const seen = yield* seenServer()
+      const received: Array<unknown> = []
+      const server = yield* makeMemoryMcpServer({
+        capabilities: { prompts: true },
+        answer: (method, params) => {
+          if (method === "prompts/get") received.push(params["_meta"])
+          return Effect.succeed(method === "prompts/get" ? { messages: [] } : { prompts: [{ name: "greeting" }] })
+        }
+      })
+      yield* computerUnderTest(seen, { servers: { server } })
+      const agent = yield* agentUnderTest(seen)
+      yield* agent.settled
+      const [known] = yield* agent.mcpServers("pc-1")
+      const _meta = { tracestate: "a=b", baggage: "c=d" }
+      const params = { name: "greeting", _meta }
+      yield* agent.mcpRequest("pc-1", { server: known?.id ?? "", method: "prompts/get", params })
+      assert.deepStrictEqual(received, [_meta])
+    })
+  )
 })
 
 describe("a call without a tracer", () => {

@@ -15,7 +15,7 @@ import { detectPack, parsePackName } from "../../../src/domain/packs/packNames.t
 import { parsePackage, parsePackages } from "../../../src/domain/packs/npmPackages.ts"
 import { resolveRef } from "../../../src/domain/schemas/jsonSchema.ts"
 import { formatVersion, versionGate, parseVersion } from "../../../src/domain/wire/version.ts"
-import { formatTraceparent, parseTraceparent } from "../../../src/domain/traceparent.ts"
+import { formatTraceparent, parseTraceparent } from "../../../src/domain/traceContext.ts"
 import { textIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 

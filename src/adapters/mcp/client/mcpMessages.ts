@@ -98,6 +98,7 @@ export interface RequestHandlers {
   /** Receives the parameters of progress notifications. */
   readonly onProgress?: ((params: JsonObject) => void) | undefined
   readonly responder?: InputResponder | undefined
+  readonly onSent?: ((id: string | number) => void) | undefined
 }
 
 /** Waits for a last request up to one second and ignores its failure. */

@@ -28,6 +28,7 @@ import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
 import { closedByServer, sdkErrorToSessionError } from "./http/connectionFailures.ts"
 import { makeInputHandler } from "./inputHandler.ts"
 import { makeSessionRequests } from "./sessionRequests.ts"
+import type { McpConnection } from "../mcpTelemetry.ts"
 
 /** How long a watch waits for the notification stream: an open stream may be silent. */
 const notificationsReadyTimeout = "5 seconds"
@@ -35,7 +36,7 @@ const notificationsReadyTimeout = "5 seconds"
 const closedByUs = sessionError("closed", "the session was closed")
 
 /** The transport and what it knows beyond the SDK's interface. */
-export interface LegacySessionOptions {
+export interface LegacySessionOptions extends McpConnection {
   readonly transport: Transport
   /** Done by the transport when it detects the loss of the session, before it closes. */
   readonly lost?: Deferred.Deferred<McpSessionError>
@@ -56,14 +57,16 @@ const makeRequest =
     lost: Deferred.Deferred<McpSessionError>,
     inputs: Effect.Success<typeof makeInputHandler>
   ): SendRequest =>
-  (method, params, { responder, onProgress } = {}) =>
+  (method, params, { responder, onProgress, onSent } = {}) =>
     Effect.tryPromise({
-      try: (signal) =>
-        client.request({ method, params: { ...params } }, anyObject, {
+      try: (signal) => {
+        onSent?.(client["_requestMessageId"])
+        return client.request({ method, params: { ...params } }, anyObject, {
           signal,
           timeout: noTimeout,
           ...(onProgress !== undefined && { onprogress: onProgress })
-        }),
+        })
+      },
       catch: sdkErrorToSessionError
     }).pipe(
       Effect.catch((failure) => {
@@ -145,7 +148,8 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   notificationsMissed = Effect.never,
   transport,
   lost = Deferred.makeUnsafe(),
-  notificationsUnavailable = Deferred.makeUnsafe()
+  notificationsUnavailable = Deferred.makeUnsafe(),
+  ...connection
 }: LegacySessionOptions): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
   const client = new Client({ name: "a2c-smcp", version: packageVersion }, { capabilities: clientCapabilities })
   const changes = yield* PubSub.sliding<Announced>(maxPendingChanges)
@@ -188,7 +192,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     yield* Effect.forkScoped(Effect.ignore(request("logging/setLevel", { level: logLevel })))
   }
 
-  const requests = yield* makeSessionRequests(request, true)
+  const requests = yield* makeSessionRequests(request, true, { ...connection, version: protocolVersion })
   const watch = makeWatch(request, { info, ...requests }, changes, notificationsUnavailable)
   /** Resolves once it is known whether notifications arrive. */
   const decided = Effect.raceAllFirst([notificationsReady, Deferred.await(notificationsUnavailable), closed])

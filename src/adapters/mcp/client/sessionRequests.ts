@@ -6,14 +6,15 @@ import {
   type McpSessionError,
   sessionError
 } from "../../../application/ports/McpSession.ts"
-import { withPeerSpan } from "../../../application/shared/tracing.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
+import { readPropagation } from "../../../domain/traceContext.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { parseInputRequest } from "../../../domain/model/InputRequest.ts"
 import { callAsTask } from "./clientTasks.ts"
 import type { RequestHandlers, SendRequest } from "./mcpMessages.ts"
 import { askResponder } from "./inputHandler.ts"
+import { makeMcpTelemetry, type McpConnection } from "../mcpTelemetry.ts"
 
 /** How often a call is repeated after the pages that its MCP server wants to be opened first. */
 const maxUrlRounds = 3
@@ -41,8 +42,22 @@ const itemsOf = (listed: unknown): ReadonlyArray<unknown> | undefined => {
  * Makes the requests that are the same in every MCP revision. `asksForTasks` is true for 2025-11-25: later a server decides
  * itself which calls become tasks.
  */
-export const makeSessionRequests = Effect.fnUntraced(function* (request: SendRequest, asksForTasks: boolean) {
+export const makeSessionRequests = Effect.fnUntraced(function* (
+  send: SendRequest,
+  asksForTasks: boolean,
+  { network, sessionId, version }: McpConnection & { readonly version: string | undefined }
+) {
   const run = yield* FiberSet.makeRuntime()
+  const observe = makeMcpTelemetry("client", network)
+  const request = (method: string, params: JsonObject, handlers?: RequestHandlers, sendOnce = send) =>
+    observe({ method, params, version, details: { "mcp.session.id": sessionId?.() } }, (carried, onSent) => {
+      const { _meta } = params
+      if (_meta === undefined && Object.keys(carried).length === 0) return sendOnce(method, params, handlers)
+      // SEP-414: MCP servers read the trace context here.
+      const valid = readPropagation((name) => carried[name] ?? asObject(_meta)[name])
+      const sent = { ...params, _meta: definedOnly({ ...asObject(_meta), ...valid }) }
+      return sendOnce(method, sent, { ...handlers, onSent })
+    })
   const list = (name: "tools" | "resources") =>
     Effect.fnUntraced(function* (cursor?: string) {
       const { nextCursor, [name]: listed } = yield* request(`${name}/list`, cursor === undefined ? {} : { cursor })
@@ -68,14 +83,14 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
   /** Sends a call, again after the pages that the server wants to be opened before: it has not run it yet. */
   const sendCall = (
     params: JsonObject,
-    handlers: RequestHandlers,
+    handlers: RequestHandlers = {},
     rounds = maxUrlRounds
   ): Effect.Effect<JsonObject, McpSessionError> => {
     const { responder } = handlers
     const sent =
       asksForTasks && taskTools.has(params["name"])
-        ? callAsTask(request, params, handlers)
-        : request("tools/call", params, handlers)
+        ? callAsTask(send, params, handlers)
+        : send("tools/call", params, handlers)
     if (responder === undefined || rounds === 0) return sent
     return Effect.catchIf(
       sent,
@@ -87,21 +102,20 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
     )
   }
   const callTool: McpSession["callTool"] = (name, params, { responder, onProgress } = {}) =>
-    withPeerSpan(`tools/call ${name}`, { "mcp.method.name": "tools/call", "gen_ai.tool.name": name }, (traceparent) =>
-      sendCall(
-        // SEP-414: MCP servers read the trace context here.
-        { name, arguments: params, ...(traceparent !== undefined && { _meta: { traceparent } }) },
-        {
-          responder,
-          onProgress:
-            onProgress &&
-            (({ message, progress, total }) => {
-              if (typeof progress !== "number") return
-              const known = { total: typeof total === "number" ? total : undefined, message: asString(message) }
-              run(onProgress({ progress, ...definedOnly(known) }))
-            })
-        }
-      )
+    request(
+      "tools/call",
+      { name, arguments: params },
+      {
+        responder,
+        onProgress:
+          onProgress &&
+          (({ message, progress, total }) => {
+            if (typeof progress !== "number") return
+            const known = { total: typeof total === "number" ? total : undefined, message: asString(message) }
+            run(onProgress({ progress, ...definedOnly(known) }))
+          })
+      },
+      (_, sent, all) => sendCall(sent, all)
     )
   return {
     listTools,

@@ -3,6 +3,7 @@ import { Cause, Effect, Exit, FiberSet, Option, Scope, Semaphore } from "effect"
 import type { McpChange, McpSession } from "../../../application/ports/McpSession.ts"
 import { publishableSession } from "../../../application/shared/listings/publishableSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import { readPropagation } from "../../../domain/traceContext.ts"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { supportsApps } from "../../../domain/tools/appTools.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
@@ -10,6 +11,7 @@ import { decodeInputAnswer, encodeInputRequest, inputModesOf, makeInputRounds } 
 import { anyObject, encodeChange, noTimeout } from "../client/mcpMessages.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import { repairMeta } from "../jsonRpcMessages.ts"
+import { makeMcpTelemetry, type McpAttributes } from "../mcpTelemetry.ts"
 import { listLifetime, makeMethodHandler, type MethodRequest } from "./methodHandler.ts"
 import { makeChangeFeed, makeResourceSubscriptions } from "./ChangeFeed.ts"
 import { makePublishedTasks, tasksExtension } from "./publishedTasks.ts"
@@ -65,7 +67,7 @@ const supportsTasks = (clientCapabilities: unknown): boolean =>
   asObject(asObject(clientCapabilities)["extensions"])[tasksExtension] !== undefined
 
 /** Uses only the fallback handler of the SDK server: others strip unknown members of results. */
-export const makePublishedSession = Effect.fnUntraced(function* (session: McpSession) {
+export const makePublishedSession = Effect.fnUntraced(function* (session: McpSession, network: McpAttributes) {
   const { capabilities, name, version } = session.info
   const parent = yield* Effect.scope
   const changes = yield* makeChangeFeed(session)
@@ -76,6 +78,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
   const fork = yield* FiberSet.runtime(backgroundFibers)<never>()
   const tasks = session.tasks === undefined ? undefined : yield* makePublishedTasks(session.tasks)
   const methods = makeMethodHandler(publishableSession(session), yield* makeInputRounds, tasks)
+  const observe = makeMcpTelemetry("server", network)
   const permits = yield* Semaphore.make(maxInFlightRequests)
   const tooManyRequests = jsonRpcError("internalError", "Too many requests in flight; try again later")
 
@@ -110,8 +113,15 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
     )
     const handle = async (
       { method, params = {} }: { readonly method: string; readonly params?: JsonObject | undefined },
-      { http, mcpReq }: ServerContext
+      { http, mcpReq, sessionId }: ServerContext
     ) => {
+      const given = asObject(params["_meta"])
+      // SEP-414 prefers `_meta`. A `tracestate` belongs to its `traceparent`.
+      const host = readPropagation((name) =>
+        (name === "baggage" ? given[name] : given["traceparent"]) === undefined
+          ? http?.req?.headers.get(name)
+          : given[name]
+      )
       const clientCapabilities =
         era === "legacy" ? server.getClientCapabilities() : asObject(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY]
       const modes = inputModesOf(clientCapabilities)
@@ -132,7 +142,10 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
       // Over HTTP the response to a closed connection is lost, so its request is canceled.
       const connectionClosed = http?.req?.signal
       const signal = connectionClosed === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connectionClosed])
-      return { ...repairMeta(await runRequest(handleWithinLimit(request), { signal })) }
+      const details = { "jsonrpc.request.id": String(mcpReq.id), "mcp.session.id": sessionId }
+      const operation = { method, params, version: server.getNegotiatedProtocolVersion(), details, host }
+      const served = observe(operation, () => handleWithinLimit(request))
+      return { ...repairMeta(await runRequest(served, { signal })) }
     }
     // Without a handler the SDK responds to an unknown method with HTTP 404, before it begins a stream.
     if (typeof method !== "string" || methods.knows(method)) server.fallbackRequestHandler = handle

@@ -6,6 +6,7 @@ import type { McpSessionError, McpSession } from "../../../application/ports/Mcp
 import { type Line, makeLineSplitter, newline } from "../client/stdio/LineSplitter.ts"
 import { decodeClientLine } from "./clientMessages.ts"
 import { jsonRpcError } from "./jsonRpcErrors.ts"
+import { pipeNetwork } from "../mcpTelemetry.ts"
 import { makePublishedSession } from "./PublishedSession.ts"
 import { decodeListenRequest, watchResources } from "./ChangeFeed.ts"
 
@@ -57,7 +58,7 @@ export const publishStdio = Effect.fnUntraced(
     session: McpSession,
     { stdin = process.stdin, stdout = process.stdout }: PublishStdioOptions = {}
   ): Effect.fn.Return<void, McpSessionError, Scope.Scope> {
-    const { changes, makeClientServer, fork, run, awaitIdle } = yield* makePublishedSession(session)
+    const { changes, makeClientServer, fork, run, awaitIdle } = yield* makePublishedSession(session, pipeNetwork)
     const clientClosed = yield* Deferred.make<void>()
     const listenFibers = yield* FiberMap.make<unknown>()
     const drained = awaitIdle.pipe(Effect.timeoutOption(drainTimeout), Effect.andThen(Effect.yieldNow))

@@ -6,7 +6,7 @@ import { AuditLog, type AuditRecorder } from "../../ports/AuditLog.ts"
 import type { Operator } from "../../shared/page/PageSource.ts"
 import { truncateText } from "../../shared/logLimits.ts"
 import { callOutcome, type CompletedCall, exactOutcome, type ObservedEvent } from "./observers.ts"
-import { parseTraceparent } from "../../../domain/traceparent.ts"
+import { parseTraceparent } from "../../../domain/traceContext.ts"
 
 /** Records calls, with a digest of their arguments. */
 export const auditCall =

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import type { RequestHandlers, SendRequest } from "../../../../src/adapters/mcp/client/mcpMessages.ts"
 import { makeSessionRequests } from "../../../../src/adapters/mcp/client/sessionRequests.ts"
+import { pipeNetwork } from "../../../../src/adapters/mcp/mcpTelemetry.ts"
 import { type InputResponder, type McpProgress, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
@@ -18,7 +19,8 @@ const answering = Effect.fnUntraced(function* (...answers: ReadonlyArray<JsonObj
       const answer = answers[sent.length - 1] ?? answers.at(-1) ?? {}
       return answer instanceof McpSessionError ? Effect.fail(answer) : Effect.succeed(answer)
     })
-  return { sent, session: yield* makeSessionRequests(request, true) }
+  const connection = { network: pipeNetwork, version: "2025-11-25" }
+  return { sent, session: yield* makeSessionRequests(request, true, connection) }
 })
 
 /** A user who gives these answers in turn, the last one to all others, and the questions. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Tracer } from "effect"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import { parseTraceparent } from "../../../../src/domain/traceparent.ts"
+import { parseTraceparent } from "../../../../src/domain/traceContext.ts"
 import { recorder } from "../../../recorder.ts"
 import { json, makeHttpPeer, open } from "./http/HttpPeer.ts"
 

@@ -9,6 +9,7 @@ import {
   type AuthorizerOptions,
   makeAuthorizer
 } from "../../../../src/adapters/mcp/oauth/Authorizer.ts"
+import { httpNetwork } from "../../../../src/adapters/mcp/mcpTelemetry.ts"
 import { openLegacySession } from "../../../../src/adapters/mcp/client/openLegacySession.ts"
 import * as MemoryCredentialStore from "../../../fixtures/MemoryCredentialStore.ts"
 import { CredentialStore, type CredentialsUnavailable } from "../../../../src/application/ports/CredentialStore.ts"
@@ -80,7 +81,7 @@ export const makeWorld = Effect.gen(function* () {
     }
     const endpoint = { url: url.href, headers: headers ?? null, ...(registered !== undefined && { oauth: registered }) }
     return yield* withAuthorization("guarded", endpoint, (wrap) =>
-      Effect.suspend(() => openLegacySession({ transport: make(wrap(fetch)) as Transport }))
+      Effect.suspend(() => openLegacySession({ transport: make(wrap(fetch)) as Transport, network: httpNetwork(url) }))
     )
   })
   const open: World["open"] = (options = {}) => {

@@ -7,6 +7,7 @@ import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
 import { type McpSessionError, sessionError } from "../../../../application/ports/McpSession.ts"
 import type { SseParameters, StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
+import { httpNetwork } from "../../mcpTelemetry.ts"
 import { decodeMessages, recordSent, withRequestId } from "../../jsonRpcMessages.ts"
 import { isConnectionLost } from "./connectionFailures.ts"
 import { isCredentialStatus, makeHttpFetch, requestInit } from "./HttpFetch.ts"
@@ -164,6 +165,8 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   const terminateSession = attemptBriefly(Effect.tryPromise(() => inner.terminateSession()))
   return {
     transport,
+    network: httpNetwork(url),
+    sessionId: () => inner.sessionId,
     lost,
     notificationsUnavailable,
     notificationsReady: Deferred.await(streamOpened),
@@ -217,5 +220,5 @@ export const makeSseTransport = Effect.fnUntraced(function* (
     await Promise.race([start(), late])
     hasEndpoint = true
   }
-  return { transport: filterResponses(inner as Transport, markLost, refusals), lost }
+  return { transport: filterResponses(inner as Transport, markLost, refusals), network: httpNetwork(url), lost }
 })

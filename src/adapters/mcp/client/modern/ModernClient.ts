@@ -23,6 +23,7 @@ import {
   httpStatusToSessionError,
   logLevel,
   maxPendingChanges,
+  type RequestHandlers,
   type SendRequest
 } from "../mcpMessages.ts"
 
@@ -107,7 +108,7 @@ const makeConnection = Effect.fnUntraced(function* (transport: StreamableHTTPCli
     method: string,
     params: JsonObject,
     onNotification: OnNotification,
-    wantsProgress = false
+    { onProgress, onSent }: RequestHandlers = {}
   ): Effect.Effect<JsonObject, McpSessionError> =>
     Effect.callback((resume, signal) => {
       if (Deferred.isDoneUnsafe(lost)) return resume(Effect.flatMap(Deferred.await(lost), Effect.fail))
@@ -118,7 +119,8 @@ const makeConnection = Effect.fnUntraced(function* (transport: StreamableHTTPCli
         resume(outcome)
       }
       pending.set(id, { onNotification, settle })
-      const _meta = { ...asObject(params["_meta"]), ...requestMeta, ...(wantsProgress && { progressToken: id }) }
+      onSent?.(id)
+      const _meta = { ...asObject(params["_meta"]), ...requestMeta, ...(onProgress && { progressToken: id }) }
       transport
         .send({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }, { requestSignal: signal })
         .catch((error: unknown) => fail(id, transportErrorToSessionError(error)))
@@ -133,13 +135,13 @@ type SendOnce = Effect.Success<ReturnType<typeof makeConnection>>["sendRequest"]
 /** Makes requests that answer the questions of the server, and wait for its tasks. */
 const makeRequest = (sendRequest: SendOnce): SendRequest => {
   /** Returns the result without `resultType`. Interruption cancels the request at the server. */
-  const request: SendRequest = Effect.fnUntraced(function* (method, params, { responder, onProgress } = {}) {
+  const request: SendRequest = Effect.fnUntraced(function* (method, params, { responder, onProgress, onSent } = {}) {
     const onNotification: OnNotification = (notification, content) => {
       if (notification === "notifications/progress") onProgress?.(content)
     }
     let state: JsonObject = {}
     for (let round = 0; round < inputRequiredRetry.maxAttempts; round++) {
-      const response = yield* sendRequest(method, { ...params, ...state }, onNotification, onProgress !== undefined)
+      const response = yield* sendRequest(method, { ...params, ...state }, onNotification, { onProgress, onSent })
       const { resultType: givenType, ...result } = response
       const resultType = givenType ?? "complete"
       if (resultType === "complete") return result

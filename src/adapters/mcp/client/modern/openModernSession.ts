@@ -13,6 +13,7 @@ import { asObject, type JsonObject } from "../../../../domain/json.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { makeHttpFetch, requestInit } from "../http/HttpFetch.ts"
 import { allChanges, decodeInfo, maxPendingChanges, type SendRequest } from "../mcpMessages.ts"
+import { httpNetwork } from "../../mcpTelemetry.ts"
 import { pollWhen, subscriptionsRejected } from "../resourcePolling.ts"
 import { makeSessionRequests } from "../sessionRequests.ts"
 import { sendParamHeaders } from "./paramHeaders.ts"
@@ -60,7 +61,8 @@ export const openModernSession = Effect.fnUntraced(function* (
   const degraded = yield* Deferred.make<string>()
   const lost = Deferred.await(client.lost)
   const lifetimes = makeListLifetimes(client.request)
-  const requests = withParamHeaders(yield* makeSessionRequests(lifetimes.request, false))
+  const connection = { network: httpNetwork(url), version: modernRevision }
+  const requests = withParamHeaders(yield* makeSessionRequests(lifetimes.request, false, connection))
 
   /** Watches for changes until the scope closes. Advertised subscriptions that the server does not accept are polled. */
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {

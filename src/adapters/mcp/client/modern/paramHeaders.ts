@@ -55,7 +55,10 @@ const encodeHeaderValue = (text: string): string =>
     : `=?base64?${Buffer.from(text).toString("base64")}?=`
 
 /** The headers of a call. Values that are missing, null or of another type have none. */
-export const paramHeadersOf = (declared: ReadonlyArray<ParamHeader>, params: unknown): { readonly [header: string]: string } =>
+export const paramHeadersOf = (
+  declared: ReadonlyArray<ParamHeader>,
+  params: unknown
+): { readonly [header: string]: string } =>
   Object.fromEntries(
     declared.flatMap(({ header, path }) => {
       const value = path.reduce<unknown>((at, key) => asObject(at)[key], params)

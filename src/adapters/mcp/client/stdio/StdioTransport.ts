@@ -4,6 +4,7 @@ import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Stream } from "effect
 import { type McpSessionError, sessionError } from "../../../../application/ports/McpSession.ts"
 import { ServerOutput } from "../../../../application/ports/mcp/ServerOutput.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
+import { pipeNetwork } from "../../mcpTelemetry.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { makeOutputHandler } from "./outputHandler.ts"
@@ -126,5 +127,5 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     transport.onclose?.()
   })
   yield* Effect.forkScoped(reportExit)
-  return { transport, pid: child.pid, lost }
+  return { transport, network: pipeNetwork, pid: child.pid, lost }
 })

@@ -5,6 +5,7 @@ import { Deferred, Effect, FiberSet, Match, type Scope, Data, type Redacted } fr
 import type { McpSession, McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { type HeadersDecision, runWebHandler, type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import { type LegacySessionLimits, makeLegacyHandler } from "./legacyHandler.ts"
+import { httpNetwork } from "../../mcpTelemetry.ts"
 import { makePublishedSession, type PublishedSession } from "../PublishedSession.ts"
 import { asObject } from "../../../../domain/json.ts"
 import { decodeListenRequest, watchResources } from "../ChangeFeed.ts"
@@ -40,7 +41,7 @@ export const makeMcpHttpHandler = Effect.fnUntraced(function* (
   session: McpSession,
   { maxMessageBytes = 16 * 1024 * 1024, maxTotalMessageBytes = 256 * 1024 * 1024, ...sessionLimits }: McpHttpLimits
 ): Effect.fn.Return<McpHttpHandler, McpSessionError, Scope.Scope> {
-  const publishedSession = yield* makePublishedSession(session)
+  const publishedSession = yield* makePublishedSession(session, httpNetwork())
   const run = yield* FiberSet.makeRuntime()
   const modern = yield* makeModernHandler(publishedSession, session.info.capabilities.subscribe)
   const legacy = yield* makeLegacyHandler(publishedSession, sessionLimits)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { parseTraceparent } from "../../src/domain/traceparent.ts"
+import { parseTraceparent } from "../../src/domain/traceContext.ts"
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
 const spanId = "00f067aa0ba902b7"
