@@ -131,8 +131,10 @@ for (const [kind, connect] of clientKinds) {
           yield* Effect.exit(client.request(method, { ...params, _meta: host }))
           seen[title] = spans.slice(before).map((span) => describeSpan(span, spans))
         }
-        const expected = Record.map(fixture.requests, (those) =>
-          those.map((span) => {
+        // The SDK responds itself to an unknown method over HTTP, before the stream of the response.
+        const isUnseen = kind === "the v2 SDK over HTTP"
+        const expected = Record.map(fixture.requests, (those, title) =>
+          (isUnseen && title === "an unknown method" ? [] : those).map((span) => {
             const attributes = { ...span.attributes, ...(span.kind === "server" && fixture.hosts[kind]) }
             return { ...span, attributes }
           })
@@ -142,7 +144,7 @@ for (const [kind, connect] of clientKinds) {
         const counted = [...registry.values()].map(
           ({ attributes = {}, id }) => `${id} ${attributes["mcp.method.name"]}`
         )
-        assert.isTrue(counted.includes("mcp.server.operation.duration nothing/here"))
+        assert.strictEqual(counted.includes("mcp.server.operation.duration nothing/here"), !isUnseen)
         // In one process everything reaches the MCP server.
         const [{ baggage, traceparent, tracestate } = {}] = metas
         assert.deepStrictEqual<unknown>({ baggage, tracestate }, { baggage: host.baggage, tracestate: host.tracestate })
