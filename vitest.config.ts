@@ -58,7 +58,10 @@ const site = ["test/site/site.test.ts"]
 /** Examples with SDKs of language models: `npm run sdks`. */
 const sdks = ["examples/sdks/*.test.ts"]
 
-/** The MCP inspector, MCP's conformance suite, an MCP app, the AI SDK and MicroPython: `npm run peers`. */
+/** MCP's conformance suite judges both sides of an office: `npm run mcp-conformance`. */
+const mcpConformance = ["test/mcpConformance/*.test.ts"]
+
+/** The MCP inspector, an MCP app, the AI SDK and MicroPython: `npm run peers`. */
 const peers = ["test/peers/*.test.ts"]
 
 /** The files that take longest. */
@@ -134,6 +137,7 @@ export default defineConfig({
             ...page,
             ...processes,
             ...site,
+            ...mcpConformance,
             ...peers
           ],
           isolate: false,
@@ -160,6 +164,7 @@ export default defineConfig({
       })),
       { extends: true, test: { name: "site", include: site } },
       { extends: true, test: { name: "sdks", include: sdks, maxWorkers } },
+      { extends: true, test: { name: "mcp-conformance", include: mcpConformance, maxWorkers } },
       { extends: true, test: { name: "peers", include: peers, maxWorkers } },
       { extends: true, test: { name: "long", include: long, maxWorkers: 1, sequence: { groupOrder: 2 } } }
     ],

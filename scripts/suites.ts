@@ -70,6 +70,14 @@ export const suites: ReadonlyArray<Suite> = [
     runs: "ci"
   },
   {
+    name: "mcp-conformance",
+    command: "npm run mcp-conformance",
+    proves: "MCP's conformance suite finds what is known of a published office and of the MCP client of a Computer",
+    minutes: 3,
+    after: "MCP client, OAuth, published offices",
+    runs: "ci"
+  },
+  {
     name: "live",
     command: "npm run live",
     proves:
@@ -137,7 +145,7 @@ export const suites: ReadonlyArray<Suite> = [
   {
     name: "peers",
     command: "npm run peers",
-    proves: "the MCP inspector, MCP's conformance suite, an MCP app, the AI SDK and a board work with it",
+    proves: "the MCP inspector, an MCP app, the AI SDK and a board work with it",
     minutes: 2,
     after: "published offices, devices",
     runs: "nightly"

@@ -6,6 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { generateReference, referenceFolder } from "../scripts/reference/generate.ts"
+import { mcpGuide, readMcpGuide, withSummary } from "../scripts/reference/mcpConformance.ts"
 import { metricDefinitions, metricPrefix } from "../src/application/server/observability/ServerMetrics.ts"
 import { errorCodes } from "../src/domain/model/ProtocolError.ts"
 import { cliConfigLayer } from "../src/main/cli/completion/completionScripts.ts"
@@ -137,6 +138,10 @@ describe("reference", () => {
     assertComplete(Object.entries(errorCodes), 30, ([name, code]) => errors.includes(`\n| ${code} | \`${name}\` |`))
     const tags = found(/TaggedError(?:<\w+>\(\))?\(\s*"(\w+)"/g)
     assertComplete(tags, 50, (tag) => errors.includes(`\n| [\`${tag}\`]`))
+  })
+
+  it("sums up the conformance suite in the guide to MCP", () => {
+    assert.strictEqual(readMcpGuide(), withSummary(readMcpGuide()), `write ${mcpGuide} with npm run reference`)
   })
 
   it("lists every event", () => {

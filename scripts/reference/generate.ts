@@ -4,6 +4,7 @@ import { errorsPage } from "./errors.ts"
 import { eventsPage } from "./events.ts"
 import { exportsPages } from "./exports.ts"
 import { logMessagesPage } from "./logMessages.ts"
+import { mcpConformancePage } from "./mcpConformance.ts"
 import { metricsPage } from "./metrics.ts"
 import { settingsPage } from "./settings.ts"
 
@@ -19,6 +20,7 @@ export const generateReference = async (): Promise<ReadonlyMap<string, string>> 
     ["events.md", eventsPage()],
     ["errors.md", errorsPage()],
     ["log-messages.md", logMessagesPage()],
+    ["mcp-conformance.md", mcpConformancePage()],
     ["metrics.md", metricsPage()],
     ...exportsPages()
   ])

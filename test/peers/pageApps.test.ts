@@ -227,7 +227,7 @@ describePages("app on the office page of a live Server", () => {
   })
 
   it("is shown for a captured call of the Agent", async () => {
-    const { page } = await openUrl(`${office.url}/office/${officeHash(address, "calls")}`)
+    const { page } = await openUrl(`${office.url}/office/${officeHash(address, "activity")}`)
     const { inner } = await showApp("draw")
     await inner.getByText("note one").waitFor()
     await page.getByRole("option").filter({ hasText: "draw" }).first().click()

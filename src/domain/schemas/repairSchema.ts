@@ -56,6 +56,8 @@ const repairs: { readonly [keyword: string]: Repair } = {
   // Validators refuse a schema with the identifier of draft 4, and answer later to one that is asynchronous.
   id: nothing,
   $async: nothing,
+  // The headers of calls are between a server and its client: no publication checks them (SEP-2243).
+  "x-mcp-header": nothing,
   ...allBy(text, ["$id", "$ref", "title", "description", "format"]),
   ...allBy(flag, ["uniqueItems", "nullable"]),
   ...allBy(number, ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]),

@@ -25,7 +25,7 @@ describe("repairSchema", () => {
       { default: null, const: null, examples: 5 },
       { default: null, const: null, examples: 5 }
     ],
-    [{ id: "x", $async: true, $schema: "https://example.com/mine" }, {}],
+    [{ id: "x", $async: true, "x-mcp-header": "Place", $schema: "https://example.com/mine" }, {}],
     [{ nullable: true }, {}],
     [
       { type: "string", nullable: true },

@@ -1,17 +1,9 @@
-/**
- * What MCP's conformance suite finds of the MCP client of a Computer: every scenario that it lists for a revision. A scenario
- * that does not pass has a reason, and all checks that fail.
- */
-export interface FailingScenario {
-  readonly fails: ReadonlyArray<string>
-  readonly reason: string
-}
+/** The outcomes of the MCP client of a Computer. */
+import type { Outcomes, Revision, Scenarios } from "./outcomes.ts"
 
-/** The outcome of a scenario. */
-export type ScenarioOutcome = "passes" | FailingScenario
-
-/** Extensions, which no revision requires. */
-const extensions = {
+/** Extensions, and a scenario that is younger than both revisions. */
+const notRequired = {
+  "json-schema-2020-12-preservation": "passes",
   "auth/client-credentials-jwt": {
     fails: ["client-credentials-grant-type", "client-credentials-jwt-verified"],
     reason: "extension: a person authorizes each MCP server; a token of another grant is configured in `headers`"
@@ -42,7 +34,7 @@ const extensions = {
     fails: ["wif-assertion-verified"],
     reason: "extension: a Computer has no workload identity"
   }
-} satisfies { readonly [scenario: string]: ScenarioOutcome }
+} satisfies Scenarios
 
 /** The scenarios of both revisions. */
 const shared = {
@@ -60,39 +52,40 @@ const shared = {
   "auth/token-endpoint-auth-basic": "passes",
   "auth/token-endpoint-auth-post": "passes",
   "auth/token-endpoint-auth-none": "passes",
-  "auth/pre-registration": "passes",
-  "json-schema-2020-12-preservation": "passes",
-  ...extensions
-} satisfies { readonly [scenario: string]: ScenarioOutcome }
+  "auth/pre-registration": "passes"
+} satisfies Scenarios
 
-/** The outcomes by revision and scenario, as plain data. */
-export const clientScenarios: {
-  readonly [revision: string]: { readonly [scenario: string]: ScenarioOutcome }
-} = {
+export const clientScenarios: Record<Revision, Outcomes> = {
   "2025-11-25": {
-    initialize: "passes",
-    "elicitation-sep1034-client-defaults": "passes",
-    "sse-retry": "passes",
-    ...shared
+    required: {
+      initialize: "passes",
+      "elicitation-sep1034-client-defaults": "passes",
+      "sse-retry": "passes",
+      ...shared
+    },
+    notRequired
   },
   "2026-07-28": {
-    "request-metadata": "passes",
-    "auth/resource-mismatch": "passes",
-    "auth/offline-access-scope": "passes",
-    "auth/offline-access-not-supported": "passes",
-    "auth/authorization-server-migration": "passes",
-    "auth/iss-supported": "passes",
-    "auth/iss-not-advertised": "passes",
-    "auth/iss-supported-missing": "passes",
-    "auth/iss-wrong-issuer": "passes",
-    "auth/iss-unexpected": "passes",
-    "auth/iss-normalized": "passes",
-    "auth/metadata-issuer-mismatch": "passes",
-    "sep-2322-client-request-state": "passes",
-    "http-standard-headers": "passes",
-    "http-custom-headers": "passes",
-    "http-invalid-tool-headers": "passes",
-    "json-schema-ref-no-deref": "passes",
-    ...shared
+    required: {
+      "request-metadata": "passes",
+      "auth/resource-mismatch": "passes",
+      "auth/offline-access-scope": "passes",
+      "auth/offline-access-not-supported": "passes",
+      "auth/authorization-server-migration": "passes",
+      "auth/iss-supported": "passes",
+      "auth/iss-not-advertised": "passes",
+      "auth/iss-supported-missing": "passes",
+      "auth/iss-wrong-issuer": "passes",
+      "auth/iss-unexpected": "passes",
+      "auth/iss-normalized": "passes",
+      "auth/metadata-issuer-mismatch": "passes",
+      "sep-2322-client-request-state": "passes",
+      "http-standard-headers": "passes",
+      "http-custom-headers": "passes",
+      "http-invalid-tool-headers": "passes",
+      "json-schema-ref-no-deref": "passes",
+      ...shared
+    },
+    notRequired
   }
 }
