@@ -5,6 +5,7 @@ import {
   type JSONRPCMessage,
   PROTOCOL_VERSION_META_KEY,
   SdkHttpError,
+  SERVER_INFO_META_KEY,
   type StreamableHTTPClientTransport,
   SUBSCRIPTION_ID_META_KEY
 } from "@modelcontextprotocol/client"
@@ -130,6 +131,14 @@ const makeConnection = Effect.fnUntraced(function* (transport: StreamableHTTPCli
   return { sendRequest, livenessChecks, logged, lost, markLost }
 })
 
+/** Every result names the MCP server, also to a host that has another one: the office. */
+const withoutServerInfo = (result: JsonObject): JsonObject => {
+  const { [SERVER_INFO_META_KEY]: server, ...meta } = asObject(result["_meta"])
+  if (server === undefined) return result
+  const { _meta, ...others } = result
+  return Object.keys(meta).length === 0 ? others : { ...others, _meta: meta }
+}
+
 type SendOnce = Effect.Success<ReturnType<typeof makeConnection>>["sendRequest"]
 
 /** Makes requests that answer the questions of the server, and wait for its tasks. */
@@ -144,7 +153,7 @@ const makeRequest = (sendRequest: SendOnce): SendRequest => {
       const response = yield* sendRequest(method, { ...params, ...state }, onNotification, { onProgress, onSent })
       const { resultType: givenType, ...result } = response
       const resultType = givenType ?? "complete"
-      if (resultType === "complete") return result
+      if (resultType === "complete") return method === "server/discover" ? result : withoutServerInfo(result)
       const { inputRequests, requestState } = result
       if (resultType === "task") return yield* awaitTask(request, result, { onProgress, responder })
       if (resultType !== "input_required") return yield* sessionError("protocol", "the response is not an MCP result")

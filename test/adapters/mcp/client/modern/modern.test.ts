@@ -8,6 +8,7 @@ import { type Requested, json, makeHttpPeer, open, stream } from "../http/HttpPe
 import { failedResponses, type OddResponse, repairedResponses, withId } from "../oddResponses.ts"
 
 const complete = { resultType: "complete" }
+const serverMeta = { "io.modelcontextprotocol/serverInfo": { name: "hidden", version: "1" } }
 const done = { content: [{ type: "text", text: "done" }] }
 
 /** The response to the legacy handshake. */
@@ -57,7 +58,7 @@ const makeServer = Effect.fnUntraced(function* ({
         return json(response, id, { result: { ...complete, ...done } })
       default:
         lastHeaders = [headers["mcp-protocol-version"], headers["mcp-method"], headers["mcp-name"]]
-        return json(response, id, { result: { ...complete, ...done } })
+        return json(response, id, { result: { ...complete, ...done, _meta: serverMeta } })
     }
   }
   const peer = yield* makeHttpPeer((peerRequest, response) => {
@@ -77,6 +78,8 @@ const makeServer = Effect.fnUntraced(function* ({
         return json(response, id, { result: { ...complete, prompts: [], ttlMs: promptsLifetime } })
       case "resources/read":
         return json(response, id, { result: { ...complete, contents: [{ text: contents }] } })
+      case "prompts/get":
+        return json(response, id, { result: { ...complete, messages: [], _meta: { ...serverMeta, own: 1 } } })
       default:
         return call(peerRequest, response)
     }
@@ -94,6 +97,15 @@ const makeServer = Effect.fnUntraced(function* ({
 })
 
 describe("MCP 2026-07-28 server", () => {
+  it.live("does not name itself in results, whose other metadata stays", () =>
+    Effect.gen(function* () {
+      const session = yield* open(yield* makeServer())
+      assert.deepStrictEqual(yield* session.callTool("t", {}), done)
+      const prompt = yield* session.request?.("prompts/get", { name: "p" }) ?? Effect.undefined
+      assert.deepStrictEqual(prompt, { messages: [], _meta: { own: 1 } })
+    })
+  )
+
   for (const refusal of ["version", "method"] as const) {
     it.live(`is detected by a rejected handshake (${refusal}) and receives the request headers`, () =>
       Effect.gen(function* () {
