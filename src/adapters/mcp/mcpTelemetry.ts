@@ -1,4 +1,4 @@
-import { Cause, Clock, Context, Effect, Exit, Metric, Option, Record, type Tracer } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Metric, Option, Record, type Scope, type Tracer } from "effect"
 import { truncateText } from "../../application/shared/logLimits.ts"
 import { inSpan, isTracing, remoteParent } from "../../application/shared/tracing.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -25,7 +25,7 @@ const requestErrors = [-32_700, -32_600, -32_601, -32_602, -32_002]
 type Failure = { readonly code?: number; readonly reason?: string; readonly message: string }
 
 /** The attributes of an end. A failure without a code has its HTTP status or its reason, never the text of the peer. */
-const endAttributes = (side: "client" | "server", exit: Exit.Exit<JsonObject, Failure>): McpAttributes => {
+const endAttributes = (side: Side, exit: Exit.Exit<JsonObject, Failure>): McpAttributes => {
   if (Exit.isSuccess(exit)) return exit.value["isError"] === true ? { "error.type": "tool_error" } : {}
   const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   if (failure === undefined) return { "error.type": Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "_OTHER" }
@@ -79,16 +79,42 @@ interface Operation {
 /** Runs a request with what it carries on; `onSent` records the id that it gets. */
 type Run<E> = (carried: Propagation, onSent?: (id: string | number) => void) => Effect.Effect<JsonObject, E>
 
+type Side = "client" | "server"
+
+const makeHistogram = (side: Side, measured: "operation" | "session", attributes: McpAttributes) =>
+  Metric.histogram(`mcp.${side}.${measured}.duration`, {
+    description: `Duration of MCP ${measured === "operation" ? "requests" : "sessions"} at the ${side}`,
+    boundaries: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
+    attributes: Record.map(definedOnly({ unit: "s", ...attributes }), String)
+  })
+
+const isObserved = (context: Context.Context<never>): boolean =>
+  isTracing(context) || Context.get(context, MetricsExported)
+
+/** Measures a session until the scope closes. */
+export const measureSession = (
+  side: Side,
+  network: McpAttributes,
+  version: () => string | undefined
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.withFiber(({ context }) => {
+    if (!isObserved(context)) return Effect.void
+    const clock = Context.get(context, Clock.Clock)
+    const began = clock.currentTimeMillisUnsafe()
+    return Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        const histogram = makeHistogram(side, "session", { ...network, "mcp.protocol.version": version() })
+        histogram.updateUnsafe((clock.currentTimeMillisUnsafe() - began) / 1000, context)
+      })
+    )
+  })
+
 /** Makes a function that observes requests on one side of MCP in histograms, and in spans when a tracer records them. */
-export const makeMcpTelemetry = (side: "client" | "server", network: McpAttributes) => {
+export const makeMcpTelemetry = (side: Side, network: McpAttributes) => {
   const known = new Map<string, Metric.Histogram<number>>()
   const addHistogram = (key: string, labels: McpAttributes) => {
-    const shown = { unit: "s", ...network, ...(known.size < maxSeries ? labels : { "mcp.method.name": "_OTHER" }) }
-    const made = Metric.histogram(`mcp.${side}.operation.duration`, {
-      description: `Duration of MCP requests at the ${side}`,
-      boundaries: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
-      attributes: Record.map(definedOnly(shown), String)
-    })
+    const shown = known.size < maxSeries ? labels : { "mcp.method.name": "_OTHER" }
+    const made = makeHistogram(side, "operation", { ...network, ...shown })
     if (known.size < maxSeries) known.set(key, made)
     return made
   }
@@ -98,7 +124,7 @@ export const makeMcpTelemetry = (side: "client" | "server", network: McpAttribut
       const isHost = host?.traceparent !== undefined || host?.baggage !== undefined
       // Fibers that outlive a request of a host inherit the cell, so it is emptied.
       const cell = isHost ? { current: host } : Context.get(context, HostPropagation)
-      if (!isHost && !isTracing(context) && !Context.get(context, MetricsExported)) return run(cell.current)
+      if (!isHost && !isObserved(context)) return run(cell.current)
       const method = truncateText(operation.method)
       const isNamed = (method === "tools/call" || method === "prompts/get") && typeof params["name"] === "string"
       const name = isNamed ? truncateText(String(params["name"])) : undefined

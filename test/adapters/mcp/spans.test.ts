@@ -151,6 +151,19 @@ for (const [kind, connect] of clientKinds) {
         assert.match(String(traceparent), new RegExp(`^00-${traceId}-(?!${hostSpan})`))
       })
     )
+
+    it.live("measures the sessions that have ended", () =>
+      Effect.gen(function* () {
+        const registry = yield* Effect.scoped(Effect.map(world(connect), (parts) => parts.registry))
+        const sessions = [...registry.values()].filter(({ id }) => id.endsWith(".session.duration"))
+        const measured = sessions.map(({ attributes = {}, id }) => `${id} ${attributes["mcp.protocol.version"]}`)
+        const client = "mcp.client.session.duration 2025-06-18"
+        const server = "mcp.server.session.duration 2025-11-25"
+        const modern = "mcp.server.session.duration 2026-07-28"
+        const expected = { "the v2 SDK over HTTP": [client], "the v2 SDK over stdio": [client, modern] }[kind]
+        assert.deepStrictEqual(measured.toSorted(), expected ?? [client, server])
+      })
+    )
   })
 }
 

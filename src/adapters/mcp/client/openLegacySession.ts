@@ -28,7 +28,7 @@ import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
 import { closedByServer, sdkErrorToSessionError } from "./http/connectionFailures.ts"
 import { makeInputHandler } from "./inputHandler.ts"
 import { makeSessionRequests } from "./sessionRequests.ts"
-import type { McpConnection } from "../mcpTelemetry.ts"
+import { type McpConnection, measureSession } from "../mcpTelemetry.ts"
 
 /** How long a watch waits for the notification stream: an open stream may be silent. */
 const notificationsReadyTimeout = "5 seconds"
@@ -181,6 +181,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
 
   const request = makeRequest(client, lost, inputs)
   yield* connect(client, transport, closed)
+  yield* measureSession("client", connection.network, () => protocolVersion)
   const capabilities = asObject(client.getServerCapabilities())
   const info = decodeInfo(protocolVersion, {
     capabilities,

@@ -11,7 +11,7 @@ import { decodeInputAnswer, encodeInputRequest, inputModesOf, makeInputRounds } 
 import { anyObject, encodeChange, noTimeout } from "../client/mcpMessages.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import { repairMeta } from "../jsonRpcMessages.ts"
-import { makeMcpTelemetry, type McpAttributes } from "../mcpTelemetry.ts"
+import { makeMcpTelemetry, type McpAttributes, measureSession } from "../mcpTelemetry.ts"
 import { listLifetime, makeMethodHandler, type MethodRequest } from "./methodHandler.ts"
 import { makeChangeFeed, makeResourceSubscriptions } from "./ChangeFeed.ts"
 import { makePublishedTasks, tasksExtension } from "./publishedTasks.ts"
@@ -173,6 +173,10 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
       changes.subscribe((change) =>
         isWanted(change) ? sendNotification(change._tag, () => server.notification(encodeChange(change))) : Effect.void
       ),
+      scope
+    )
+    yield* Scope.provide(
+      measureSession("server", network, () => server.getNegotiatedProtocolVersion()),
       scope
     )
     server.onclose = () => void fork(Scope.close(scope, Exit.void))
