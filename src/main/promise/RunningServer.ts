@@ -1,6 +1,8 @@
 import { Effect, Layer, Record, Redacted, Stream } from "effect"
 import { type MemberTokenOptions, signMemberToken } from "../../adapters/auth/Jwt.ts"
 import { AuditLog } from "../../application/ports/AuditLog.ts"
+import { maxConfigurableMessageBytes } from "../../adapters/socketio/limits.ts"
+import { lineNames } from "../../domain/wire/lines.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import { Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
@@ -9,7 +11,19 @@ import { Server } from "../../application/server/lifecycle/Server.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { type PageOptions, serverLayer, type ServerLayerOptions } from "../layers/serverLayer.ts"
 import { A2cError } from "../A2cError.ts"
-import { checkArguments, checkOptions, type ChecksOf } from "./checkArguments.ts"
+import { expectedListedOrigin, expectedPath, isSocketPath, parseListedOrigin } from "../config/webAddress.ts"
+import {
+  checkArguments,
+  checkOptions,
+  type ChecksOf,
+  instance,
+  integers,
+  kindOf,
+  arrayOf,
+  notEmpty,
+  oneOf,
+  texts
+} from "./checkArguments.ts"
 import { durations, fromMillis, type InMillis } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
 
@@ -68,20 +82,23 @@ const makeHookAuthenticator = (authenticate: AuthenticateClient): Authenticator[
 })
 
 const serverOptions: ChecksOf<ServerOptions> = {
-  allowedOrigins: "origins",
-  authenticate: ["authenticate"],
-  engine: "engine",
+  allowedOrigins: arrayOf(
+    texts(expectedListedOrigin, (text) => parseListedOrigin(text) === text),
+    `an array, each item ${expectedListedOrigin}`
+  ),
+  authenticate: [kindOf('a function or "allowAll"', (value) => typeof value === "function" || value === "allowAll")],
+  engine: oneOf("relay", "socket.io"),
   fallback: "function",
   host: "text",
-  httpServer: "httpServer",
-  io: "socketIo",
+  httpServer: instance("an HTTP server of Node", "address", "on", "emit"),
+  io: instance("a Socket.IO server", "of", "path", "bind"),
   limits: Record.map(Limits.defaultValue(), () => "limit" as const),
-  lines: "lines",
+  lines: notEmpty(arrayOf(oneOf(...lineNames))),
   log: "function",
-  maxMessageBytes: "messageBytes",
+  maxMessageBytes: integers(1024, maxConfigurableMessageBytes),
   namespace: "namespace",
   page: "page",
-  paths: "paths",
+  paths: notEmpty(arrayOf(texts(expectedPath, isSocketPath)), `an array that is not empty, each item ${expectedPath}`),
   pingInterval: "interval",
   pingTimeout: "interval",
   port: "port",

@@ -1,48 +1,47 @@
 import { isServerUrl } from "../../adapters/socketio/client/serverAddress.ts"
-import { maxConfigurableMessageBytes } from "../../adapters/socketio/limits.ts"
 import { maxTimerMillis } from "../../application/ports/Transport.ts"
 import { mcpRevisions } from "../../domain/config/endpointParameters.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { maxIdentifierLength } from "../../domain/model/fields.ts"
 import { lineNames } from "../../domain/wire/lines.ts"
 import { didYouMean } from "../config/didYouMean.ts"
-import { expectedListedOrigin, expectedPath, isSocketPath, parseListedOrigin } from "../config/webAddress.ts"
 import { A2cError } from "../A2cError.ts"
 
-interface KindRow {
+/** A kind of values: its words in errors, and its test. */
+export interface KindRow {
   readonly text: string
   readonly test: (value: unknown) => boolean
 }
 
-const kindOf = (text: string, test: KindRow["test"]): KindRow => ({ text, test })
+export const kindOf = (text: string, test: KindRow["test"]): KindRow => ({ text, test })
 
-const oneOf = (...values: ReadonlyArray<unknown>): KindRow =>
+export const oneOf = (...values: ReadonlyArray<unknown>): KindRow =>
   kindOf(values.join(" or "), (value) => values.includes(value))
 
-const listOf = (item: KindRow, text = `an array of ${item.text}`): KindRow =>
+export const arrayOf = (item: KindRow, text = `an array of ${item.text}`): KindRow =>
   kindOf(text, (value) => Array.isArray(value) && value.every(item.test))
 
 /** A list that permits nothing when it is empty. */
-const notEmpty = ({ test, text }: KindRow, full = `${text} that is not empty`): KindRow =>
+export const notEmpty = ({ test, text }: KindRow, full = `${text} that is not empty`): KindRow =>
   kindOf(full, (value) => test(value) && Array.isArray(value) && value.length > 0)
 
 const typeOf = (type: "string" | "boolean" | "function"): KindRow =>
   kindOf(`a ${type}`, (value) => typeof value === type)
 
-const texts = (text: string, test: (value: string) => boolean): KindRow =>
+export const texts = (text: string, test: (value: string) => boolean): KindRow =>
   kindOf(text, (value) => typeof value === "string" && test(value))
 
 const numbers = (text: string, test: (value: number) => boolean): KindRow =>
   kindOf(text, (value) => typeof value === "number" && test(value))
 
-const integers = (min: number, max: number): KindRow =>
+export const integers = (min: number, max: number): KindRow =>
   numbers(`an integer from ${min} to ${max}`, (value) => Number.isInteger(value) && value >= min && value <= max)
 
 const either = (one: KindRow, other: KindRow): KindRow =>
   kindOf(`${one.text} or ${other.text}`, (value) => one.test(value) || other.test(value))
 
 /** An object with these methods: one of a class. */
-const instance = (text: string, ...methods: ReadonlyArray<string>): KindRow =>
+export const instance = (text: string, ...methods: ReadonlyArray<string>): KindRow =>
   kindOf(
     text,
     (value) =>
@@ -79,7 +78,7 @@ const kinds = {
   boolean: typeOf("boolean"),
   function: fn,
   text: texts("a string that is not empty", (value) => value !== ""),
-  strings: listOf(string, "an array of strings"),
+  strings: arrayOf(string, "an array of strings"),
   json: kindOf("a JSON value", isJson),
   headers: kindOf(
     "an object of strings, with names and values that HTTP permits",
@@ -90,19 +89,13 @@ const kinds = {
     (value) => value !== "" && value.length <= maxIdentifierLength
   ),
   object: kindOf("an object", hasMembers),
-  objects: listOf(kindOf("an object", hasMembers), "an array of objects"),
+  objects: arrayOf(kindOf("an object", hasMembers), "an array of objects"),
   policy: either(fn, kindOf("an object of rules", hasMembers)),
   serverUrl: texts("a URL with the scheme http, https, ws or wss", isServerUrl),
   documentUrl: texts("a URL with the scheme https and a path", (value) => /^https:\/\/[^/]+\/./.test(value)),
   mcpRevision: oneOf(...mcpRevisions),
   namespace: texts("a string that begins with a slash", (value) => value.startsWith("/")),
-  paths: notEmpty(listOf(texts(expectedPath, isSocketPath)), `an array that is not empty, each item ${expectedPath}`),
-  origins: listOf(
-    texts(expectedListedOrigin, (text) => parseListedOrigin(text) === text),
-    `an array, each item ${expectedListedOrigin}`
-  ),
   port: integers(0, 65_535),
-  messageBytes: integers(1024, maxConfigurableMessageBytes),
   count: integers(0, Number.MAX_SAFE_INTEGER),
   positive: integers(1, Number.MAX_SAFE_INTEGER),
   interval: integers(1, maxTimerMillis),
@@ -111,29 +104,24 @@ const kinds = {
   seconds: numbers("a number above 0", (value) => value > 0),
   inputValue: either(string, either(numbers("a number", Number.isFinite), typeOf("boolean"))),
   protocol: oneOf(...lineNames, "auto"),
-  lines: notEmpty(listOf(oneOf(...lineNames))),
-  transports: notEmpty(listOf(oneOf("polling", "websocket"))),
-  engine: oneOf("relay", "socket.io"),
+  transports: notEmpty(arrayOf(oneOf("polling", "websocket"))),
   toolList: oneOf("all", "search", "auto"),
   lifecycle: oneOf("eager", "lazy"),
   blobs: oneOf("fetch", "keep"),
-  approvers: listOf(oneOf("page", "agent")),
+  approvers: arrayOf(oneOf("page", "agent")),
   role: oneOf("agent", "computer"),
   page: either(kindOf("an object", hasMembers), oneOf(false)),
   token: either(string, fn),
   data: kindOf("a Uint8Array", (value) => value instanceof Uint8Array),
   stream: instance("a Stream of Effect", "pipe"),
-  signal: instance("an AbortSignal", "addEventListener", "removeEventListener"),
-  httpServer: instance("an HTTP server of Node", "address", "on", "emit"),
-  socketIo: instance("a Socket.IO server", "of", "path", "bind"),
-  authenticate: kindOf('a function or "allowAll"', (value) => typeof value === "function" || value === "allowAll")
+  signal: instance("an AbortSignal", "addEventListener", "removeEventListener")
 } satisfies { readonly [kind: string]: KindRow }
 
 export type Kind = keyof typeof kinds
 
 /** The members of an object; `*` stands for any other. A kind in an array is required. */
 export interface OptionChecks {
-  readonly [option: string]: Kind | readonly [Kind] | OptionChecks
+  readonly [option: string]: Kind | KindRow | readonly [Kind | KindRow] | OptionChecks
 }
 
 /** {@link OptionChecks} for a type, which must name each of its options. */
@@ -151,15 +139,19 @@ export const describeValue = (value: unknown): string => {
   return `of type ${className === undefined || className === "Object" ? typeof value : className}`
 }
 
-const problemOf = (what: string, kind: Kind, value: unknown): string | undefined =>
-  kinds[kind].test(value) ? undefined : `${what} must be ${kinds[kind].text}, but it is ${describeValue(value)}`
+const problemOf = (what: string, kind: Kind | KindRow, value: unknown): string | undefined => {
+  const { test, text } = typeof kind === "string" ? kinds[kind] : kind
+  return test(value) ? undefined : `${what} must be ${text}, but it is ${describeValue(value)}`
+}
 
-const isRequired = (check: OptionChecks[string] | undefined): check is readonly [Kind] => Array.isArray(check)
+const isRequired = (check: OptionChecks[string] | undefined): check is readonly [Kind | KindRow] => Array.isArray(check)
+
+const isKindRow = (check: object): check is KindRow => typeof Reflect.get(check, "test") === "function"
 
 /** A value that has members is checked to its last one; their names follow `prefix`. */
 const valueProblem = (what: string, check: OptionChecks[string], value: unknown, prefix: string) => {
-  if (typeof check === "string") return problemOf(what, check, value)
   if (isRequired(check)) return problemOf(what, check[0], value)
+  if (typeof check === "string" || isKindRow(check)) return problemOf(what, check, value)
   return problemOf(what, "object", value) ?? optionProblem(check, Object(value), prefix)
 }
 
