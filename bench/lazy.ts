@@ -9,12 +9,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { connectAgent } from "../src/main/entrypoints/promise.ts"
 import { guardChild } from "../test/childGuard.ts"
 import { descendants } from "../test/processes.ts"
+import { lineOf } from "./childLines.ts"
 import { builtCommand } from "./relay/builtCommand.ts"
 import { median, quantile } from "./relay/statistics.ts"
 
@@ -78,18 +78,6 @@ const stop = async (child: ChildProcess) => {
   child.kill("SIGTERM")
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit")
 }
-/** The first line of a process that matches. */
-const lineOf = async (child: ChildProcess, pattern: RegExp): Promise<string> => {
-  const late = setTimeout(() => child.kill("SIGKILL"), limit)
-  try {
-    for await (const line of createInterface({ input: child.stdout ?? process.stdin }))
-      if (pattern.test(line)) return line
-  } finally {
-    clearTimeout(late)
-  }
-  throw new Error(`a process ended before it printed ${pattern.source}`)
-}
-
 /** MCP servers below a Computer: its children, without the watchers of their process groups. */
 const serverPids = (computer: number) =>
   descendants(computer).filter((pid) => {
@@ -112,7 +100,7 @@ const measure = async (url: string, lifecycle: string) => {
   const child = start("computer", "--server", url, "--office", office, "--name", "desk", "--config", config)
   const pid = child.pid ?? 0
   try {
-    await lineOf(child, /joined office/)
+    await lineOf(child, /joined office/, limit)
     const joining = performance.now() - begun
     // The last server of the configuration may still be starting.
     const names = new Set(
@@ -155,7 +143,7 @@ const measure = async (url: string, lifecycle: string) => {
 
 try {
   mkdirSync(join(root, "compiled"))
-  const listening = await lineOf(start("server", "--port", "0"), /^listening on /)
+  const listening = await lineOf(start("server", "--port", "0"), /^listening on /, limit)
   const url = listening.replace("listening on ", "")
   const columns = {
     eager: await measure(url, "eager"),

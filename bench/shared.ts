@@ -9,13 +9,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { guardChild } from "../test/childGuard.ts"
 import { descendants } from "../test/processes.ts"
+import { lineOf } from "./childLines.ts"
 import type { HostOrder, HostReport } from "./mcpHost.ts"
 import { builtCommand } from "./relay/builtCommand.ts"
 import { median } from "./relay/statistics.ts"
@@ -68,18 +68,6 @@ const stop = async (child: ChildProcess, end: () => void): Promise<void> => {
   clearTimeout(late)
 }
 
-/** The first line of a process that matches. */
-const lineOf = async (child: ChildProcess, pattern: RegExp): Promise<string> => {
-  const late = setTimeout(() => child.kill("SIGKILL"), limit)
-  try {
-    for await (const line of createInterface({ input: child.stdout ?? process.stdin }))
-      if (pattern.test(line)) return line
-  } finally {
-    clearTimeout(late)
-  }
-  throw new Error(`a process ended before it printed ${pattern.source}`)
-}
-
 /** Starts hosts one after the other, and measures them with all other processes: the members of the office. */
 const measure = async (order: HostOrder, members: ReadonlyArray<ChildProcess>) => {
   const hosts: Array<ChildProcess> = []
@@ -88,7 +76,7 @@ const measure = async (order: HostOrder, members: ReadonlyArray<ChildProcess>) =
     for (let at = 0; at < hostCount; at++) {
       const host = start([hostFile, JSON.stringify(order)])
       hosts.push(host)
-      reports.push(JSON.parse(await lineOf(host, /^\{/)) as HostReport)
+      reports.push(JSON.parse(await lineOf(host, /^\{/, limit)) as HostReport)
     }
     await sleep(settling * 1000)
     const own = hosts.map(({ pid = 0 }) => pid)
@@ -129,11 +117,11 @@ const startOffice = async (members: Array<ChildProcess>) => {
   const named = servers.map((server, index) => [`server-${index}`, { ...server, ...settings }] as const)
   writeFileSync(config, JSON.stringify({ mcpServers: Object.fromEntries(named) }))
   const begun = performance.now()
-  const listening = await lineOf(startMember("server", "--port", "0"), /^listening on /)
+  const listening = await lineOf(startMember("server", "--port", "0"), /^listening on /, limit)
   const place = ["--server", listening.replace("listening on ", ""), "--office", "shared", "--protocol", "auto"]
-  await lineOf(startMember("computer", ...place, "--name", "desk", "--config", config), /joined office/)
+  await lineOf(startMember("computer", ...place, "--name", "desk", "--config", config), /joined office/, limit)
   const published = startMember("agent", ...place, "mcp", "--http", "0", "--no-page", "--tools", "all")
-  const line = await lineOf(published, /https?:\S+/)
+  const line = await lineOf(published, /https?:\S+/, limit)
   const url = /https?:\S+/.exec(line)?.[0] ?? ""
   await waitForServers(url)
   return { url, seconds: (performance.now() - begun) / 1000 }

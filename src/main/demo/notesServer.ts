@@ -1,11 +1,9 @@
 /** An MCP server over stdio with a window: a board of notes at `window://a2c.demo.notes/board`. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
-import { type FunctionsOptions, makeFunctionsWith } from "../../adapters/functions/makeFunctions.ts"
-import { loadInterpreter } from "../../adapters/interpreter/InterpretedValidator.ts"
 import { publishStdio } from "../../adapters/mcp/publish/publishStdio.ts"
-import { makePageParamsValidator } from "../../adapters/tools/ParamsValidator.ts"
 import { formatQuantity } from "../../domain/text/format.ts"
+import { makeWebFunctions } from "../layers/webFunctions.ts"
 
 const notes: Array<string> = []
 
@@ -20,8 +18,7 @@ This text is a **document**: an Agent finds it by its keywords, and reads it.
 `
 
 const serve = Effect.gen(function* () {
-  const compile = yield* loadInterpreter
-  const board: FunctionsOptions = {
+  const { changed, session } = yield* makeWebFunctions({
     name: "a2c.demo.notes",
     tools: [
       {
@@ -63,8 +60,7 @@ const serve = Effect.gen(function* () {
         read: () => manual
       }
     ]
-  }
-  const { changed, session } = yield* makeFunctionsWith((schema) => makePageParamsValidator(schema, compile), board)
+  })
   const notifyWindows = () => ["board", "status"].forEach(changed)
   yield* publishStdio(session)
 })

@@ -1,9 +1,7 @@
 import { Effect, Layer } from "effect"
 import { resolveLocation } from "../../adapters/dpe/resolver.ts"
-import { type FunctionsOptions, makeFunctionsWith } from "../../adapters/functions/makeFunctions.ts"
 import * as InterpretedValidator from "../../adapters/interpreter/InterpretedValidator.ts"
 import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
-import { makePageParamsValidator } from "../../adapters/tools/ParamsValidator.ts"
 import { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 import { ComputerSettings, type Confirm } from "../../application/computer/ComputerSettings.ts"
 import * as InProcess from "../../application/computer/servers/InProcessConnector.ts"
@@ -25,12 +23,6 @@ type WebComputerLayerOptions = Omit<ComputerOptions, "config" | "skills" | "uplo
     readonly approvals?: Layer.Layer<ApprovalStore> | undefined
     readonly settings?: Partial<Omit<ComputerSettings, "confirm">>
   }
-
-/** `makeFunctions` without Node. */
-export const makeWebFunctions = (functions: FunctionsOptions = {}) =>
-  Effect.flatMap(InterpretedValidator.loadInterpreter, (compile) =>
-    makeFunctionsWith((schema) => makePageParamsValidator(schema, compile), functions)
-  )
 
 /** Connects no MCP servers: they need processes. */
 const noMcpServers = Layer.succeed(McpConnector, {

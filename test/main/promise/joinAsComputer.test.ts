@@ -157,6 +157,35 @@ describe("a Computer of functions", () => {
       assert.strictEqual(firstText(await agent.callTool({ computer: "form", tool: "greet" })), "Hello Bob")
     }))
 
+  it("answers with the defaults of the fields that its program omits, and an Agent without them", () =>
+    inOffice(async (office) => {
+      const ask: NonNullable<JoinAsComputerOptions["tools"]>[number] = {
+        name: "order",
+        run: async (_, context) => {
+          const properties = { size: { type: "string", default: "small" }, sugar: { type: "boolean", default: false } }
+          const answer = await context.ask({ message: "What?", schema: { type: "object", properties } })
+          return JSON.stringify(answer)
+        }
+      }
+      const accept = (content?: { readonly size: string }) => () =>
+        ({ action: "accept", ...(content && { content }) }) as const
+      const agent = await office.agent()
+      const answered = async (name: string, onInput: JoinAsComputerOptions["onInput"]) => {
+        await join(office, { name, tools: [ask], ...(onInput && { onInput }) })
+        return JSON.parse(firstText(await agent.callTool({ computer: name, tool: "order" }))) as unknown
+      }
+      const content = { size: "large", sugar: false }
+      assert.deepStrictEqual(await answered("some", accept({ size: "large" })), { action: "accept", content })
+      const defaults = { size: "small", sugar: false }
+      assert.deepStrictEqual(await answered("none", accept()), { action: "accept", content: defaults })
+      assert.deepStrictEqual(await answered("not", () => ({ action: "decline" })), { action: "decline" })
+      // A person at the Agent has seen the defaults, and left them out.
+      await join(office, { name: "person", tools: [ask] })
+      const onInput = () => ({ action: "accept", content: {} }) as const
+      const given = firstText(await agent.callTool({ computer: "person", tool: "order", onInput }))
+      assert.deepStrictEqual(JSON.parse(given), { action: "accept", content: {} })
+    }))
+
   it("offers and withdraws tools while it is joined, and the Agent follows", () =>
     inOffice(async (office) => {
       const page = await join(office)

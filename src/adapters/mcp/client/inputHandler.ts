@@ -9,21 +9,9 @@ const maxQuestions = 16
 
 const declined: InputAnswer = { action: "decline" }
 
-/** Adds the defaults of the fields that an accepted form omits (SEP-1034). */
-const withDefaults = (request: InputRequest, answer: InputAnswer): InputAnswer => {
-  if (request.mode !== "form" || answer.action !== "accept") return answer
-  const fields = Object.entries(asObject(request.schema["properties"])).filter(
-    ([, field]) => "default" in asObject(field)
-  )
-  const defaults = fields.map(([name, field]) => [name, asObject(field)["default"]])
-  return { ...answer, content: { ...Object.fromEntries(defaults), ...answer.content } }
-}
-
 /** Asks a responder. A question that it cannot answer is declined. */
 export const askResponder = (responder: InputResponder | undefined, request: InputRequest) =>
-  responder?.modes.includes(request.mode) === true
-    ? Effect.map(responder.answer(request), (answer) => withDefaults(request, answer))
-    : Effect.succeed(declined)
+  responder?.modes.includes(request.mode) === true ? responder.answer(request) : Effect.succeed(declined)
 
 /**
  * Answers the questions that a server of the modern era sends instead of a result, one after the other. Fails for a

@@ -38,18 +38,12 @@ const itemsOf = (listed: unknown): ReadonlyArray<unknown> | undefined => {
   return values?.every(isJsonObject) ? values : undefined
 }
 
-/**
- * Makes the requests that are the same in every MCP revision. `asksForTasks` is true for 2025-11-25: later a server decides
- * itself which calls become tasks.
- */
-export const makeSessionRequests = Effect.fnUntraced(function* (
-  send: SendRequest,
-  asksForTasks: boolean,
-  { network, sessionId, version }: McpConnection & { readonly version: string | undefined }
-) {
-  const run = yield* FiberSet.makeRuntime()
+type Connection = McpConnection & { readonly version: string | undefined }
+
+/** Observes requests, and passes on what they carry for tracing. `sendOnce` replaces `send` for one of them. */
+const observeRequests = (send: SendRequest, { network, sessionId, version }: Connection) => {
   const observe = makeMcpTelemetry("client", network)
-  const request = (method: string, params: JsonObject, handlers?: RequestHandlers, sendOnce = send) =>
+  return (method: string, params: JsonObject, handlers?: RequestHandlers, sendOnce = send) =>
     observe({ method, params, version, details: { "mcp.session.id": sessionId?.() } }, (carried, onSent) => {
       const { _meta } = params
       if (_meta === undefined && Object.keys(carried).length === 0) return sendOnce(method, params, handlers)
@@ -58,6 +52,19 @@ export const makeSessionRequests = Effect.fnUntraced(function* (
       const sent = { ...params, _meta: definedOnly({ ...asObject(_meta), ...valid }) }
       return sendOnce(method, sent, { ...handlers, onSent })
     })
+}
+
+/**
+ * Makes the requests that are the same in every MCP revision. `asksForTasks` is true for 2025-11-25: later a server decides
+ * itself which calls become tasks.
+ */
+export const makeSessionRequests = Effect.fnUntraced(function* (
+  send: SendRequest,
+  asksForTasks: boolean,
+  connection: Connection
+) {
+  const run = yield* FiberSet.makeRuntime()
+  const request = observeRequests(send, connection)
   const list = (name: "tools" | "resources") =>
     Effect.fnUntraced(function* (cursor?: string) {
       const { nextCursor, [name]: listed } = yield* request(`${name}/list`, cursor === undefined ? {} : { cursor })

@@ -132,6 +132,19 @@ const requestCode = Effect.fnUntraced(function* (
   return { ...flow, code }
 })
 
+/**
+ * Makes a function that tells whether a person has not been asked for what a challenge requires. A server that requires
+ * scopes again does not accept what was granted.
+ */
+const makeRequestMemory = () => {
+  const requested = new Set<string>()
+  return (challenge: Challenge): boolean => {
+    const scopes = (challenge.scope ?? "").split(" ").filter((scope) => !requested.has(scope))
+    for (const scope of scopes) requested.add(scope)
+    return !lacksScope(challenge) || scopes.length > 0
+  }
+}
+
 /** Makes an authorizer. Its flows end with the scope. */
 export const makeAuthorizer = Effect.fnUntraced(function* ({
   authorize,
@@ -141,10 +154,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
   const store = yield* CredentialStore
   const runPromise = yield* FiberSet.makeRuntimePromise()
   const timeout = Duration.fromInputUnsafe(authorizationTimeout)
-  const timeoutFailure = sessionError(
-    "unauthorized",
-    `authorization timeout after ${Duration.toSeconds(timeout)} seconds`
-  )
+  const late = `authorization timeout after ${Duration.toSeconds(timeout)} seconds`
   const flows = yield* FiberMap.make<string, string, McpSessionError>()
 
   /** Runs one flow of a kind per server at a time: most refresh tokens are single-use. */
@@ -168,7 +178,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
   ): Effect.fn.Return<string, McpSessionError> {
     const { server, credentials } = target
     const { code, run, state } = yield* Effect.scoped(requestCode(target, challenge, show)).pipe(
-      Effect.timeoutOrElse({ duration: timeout, orElse: () => timeoutFailure })
+      Effect.timeoutOrElse({ duration: timeout, orElse: () => sessionError("unauthorized", late) })
     )
     yield* run(code).pipe(Effect.andThen(Effect.suspend(() => credentials.write(state))), Effect.uninterruptible)
     if (state.tokens === undefined) {
@@ -181,13 +191,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
   const makeObtainToken = (target: AuthorizationTarget): ObtainToken => {
     /** Tokens were granted once, even if the store has lost them since. */
     let hasExpired = false
-    /** The scopes that a person was asked for. A server that requires them again does not accept what was granted. */
-    const requested = new Set<string>()
-    const isNewRequest = (challenge: Challenge): boolean => {
-      const scopes = (challenge.scope ?? "").split(" ").filter((scope) => !requested.has(scope))
-      for (const scope of scopes) requested.add(scope)
-      return !lacksScope(challenge) || scopes.length > 0
-    }
+    const isNewRequest = makeRequestMemory()
     return ({ challenge, allowInteractive, sentToken }, signal) => {
       const refreshed = singleFlight("refresh", target, refreshTokens(target, sentToken, challenge)).pipe(
         Effect.tapError((failure) => Effect.sync(() => (hasExpired ||= failure === authorizationExpired))),

@@ -66,6 +66,37 @@ const taskCapabilities = {
 const supportsTasks = (clientCapabilities: unknown): boolean =>
   asObject(asObject(clientCapabilities)["extensions"])[tasksExtension] !== undefined
 
+/** What a host sends for tracing. SEP-414 prefers `_meta`. A `tracestate` belongs to its `traceparent`. */
+const propagationOf = ({ _meta }: JsonObject, headers: Headers | undefined) => {
+  const given = asObject(_meta)
+  return readPropagation((name) =>
+    (name === "baggage" ? given[name] : given["traceparent"]) === undefined ? headers?.get(name) : given[name]
+  )
+}
+
+type Era = "legacy" | "modern"
+
+/** A request as it is handled, with what its client announces and how it answers questions. */
+const toMethodRequest = (
+  { mcpReq }: ServerContext,
+  { era, ...request }: Pick<MethodRequest, "method" | "params" | "subscriptions"> & { readonly era: Era },
+  clientCapabilities: unknown
+): MethodRequest => {
+  const modes = inputModesOf(clientCapabilities)
+  const sendProgress = makeSendProgress(mcpReq)
+  const isLegacy = era === "legacy"
+  const requestState = isLegacy ? undefined : asString(mcpReq.requestState())
+  return {
+    ...request,
+    sendProgress,
+    input: isLegacy
+      ? { modes, answer: (question) => ask(mcpReq, question) }
+      : { modes, requestState, responses: mcpReq.inputResponses ?? {}, sendProgress },
+    supportsTasks: !isLegacy && supportsTasks(clientCapabilities),
+    showsApps: supportsApps(clientCapabilities)
+  }
+}
+
 /** Uses only the fallback handler of the SDK server: others strip unknown members of results. */
 export const makePublishedSession = Effect.fnUntraced(function* (session: McpSession, network: McpAttributes) {
   const { capabilities, name, version } = session.info
@@ -95,54 +126,28 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
       )
     )
 
-  const makeServer = (
-    era: "legacy" | "modern",
-    subscriptions: MethodRequest["subscriptions"],
-    method?: string | null
-  ): Server => {
+  const makeServer = (era: Era, subscriptions: MethodRequest["subscriptions"], method?: string | null): Server => {
     const server = new Server(
       { name, version },
       definedOnly({
-        capabilities: {
-          ...toServerCapabilities(capabilities),
-          ...(tasks !== undefined && taskCapabilities[era])
-        },
+        capabilities: { ...toServerCapabilities(capabilities), ...(tasks !== undefined && taskCapabilities[era]) },
         instructions: session.info.instructions,
         cacheHints: { "server/discover": { ttlMs: listLifetime } }
       })
     )
     const handle = async (
       { method, params = {} }: { readonly method: string; readonly params?: JsonObject | undefined },
-      { http, mcpReq, sessionId }: ServerContext
+      context: ServerContext
     ) => {
-      const given = asObject(params["_meta"])
-      // SEP-414 prefers `_meta`. A `tracestate` belongs to its `traceparent`.
-      const host = readPropagation((name) =>
-        (name === "baggage" ? given[name] : given["traceparent"]) === undefined
-          ? http?.req?.headers.get(name)
-          : given[name]
-      )
+      const { http, mcpReq, sessionId } = context
       const clientCapabilities =
         era === "legacy" ? server.getClientCapabilities() : asObject(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY]
-      const modes = inputModesOf(clientCapabilities)
-      const sendProgress = makeSendProgress(mcpReq)
-      const requestState = era === "modern" ? asString(mcpReq.requestState()) : undefined
-      const request: MethodRequest = {
-        method,
-        params,
-        sendProgress,
-        subscriptions,
-        input:
-          era === "legacy"
-            ? { modes, answer: (question) => ask(mcpReq, question) }
-            : { modes, requestState, responses: mcpReq.inputResponses ?? {}, sendProgress },
-        supportsTasks: era === "modern" && supportsTasks(clientCapabilities),
-        showsApps: supportsApps(clientCapabilities)
-      }
+      const request = toMethodRequest(context, { era, method, params, subscriptions }, clientCapabilities)
       // Over HTTP the response to a closed connection is lost, so its request is canceled.
       const connectionClosed = http?.req?.signal
       const signal = connectionClosed === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connectionClosed])
       const details = { "jsonrpc.request.id": String(mcpReq.id), "mcp.session.id": sessionId }
+      const host = propagationOf(params, http?.req?.headers)
       const operation = { method, params, version: server.getNegotiatedProtocolVersion(), details, host }
       const served = observe(operation, () => handleWithinLimit(request))
       return { ...repairMeta(await runRequest(served, { signal })) }
@@ -160,7 +165,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
     return server
   }
 
-  const makeClientServer = Effect.fnUntraced(function* (era: "legacy" | "modern") {
+  const makeClientServer = Effect.fnUntraced(function* (era: Era) {
     const scope = yield* Scope.fork(parent)
     const subscriptions = yield* Scope.provide(makeResourceSubscriptions(changes), scope)
     const server = makeServer(era, era === "legacy" ? subscriptions : undefined)

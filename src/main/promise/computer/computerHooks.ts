@@ -11,6 +11,7 @@ import * as RulePolicy from "../../../application/computer/calls/RulePolicy.ts"
 import type { InputSources } from "../../../application/computer/inputs/Inputs.ts"
 import type { Input } from "../../../domain/config/computerConfig.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
 import { parseRules } from "../../../domain/policy/parseRules.ts"
 import { formatIssues } from "../../../domain/validation.ts"
 import { A2cError } from "../../A2cError.ts"
@@ -59,7 +60,8 @@ export interface ComputerHooks extends Partial<Pick<ComputerSettings, "approve" 
   readonly confirm?: HookOf<Confirm>
   /**
    * Answers a question of an MCP server, beside the calling Agent and operators that are `approvers`. Without any of them
-   * the question is declined at once. The signal aborts when another responder answers first.
+   * the question is declined at once. An accepted form has the defaults of the fields that the answer omits. The signal aborts
+   * when another responder answers first.
    */
   readonly onInput?: HookOf<OnInput>
   /** Shows the user the page that authorizes an MCP server. */
@@ -109,6 +111,16 @@ const toComputerSettings = ({ onProgress, resolveDpe, ...settings }: NonNullable
   })
 })
 
+/** A program omits the fields that it does not know. In a form, an omitted field is a choice: its default was shown (SEP-1034). */
+const answerWithDefaults = (onInput: ComputerHooks["onInput"]): ComputerHooks["onInput"] =>
+  onInput &&
+  (async (question, options) => {
+    const answer = await onInput(question, options)
+    return question.input.mode === "form" && answer.action === "accept"
+      ? { ...answer, content: fillDefaults(question.input.schema, answer.content ?? {}) }
+      : answer
+  })
+
 /** The policy of a Computer; without one, `auto_apply` and consent decide. Throws for invalid rules. */
 export const toPolicyLayer = ({ policy }: ComputerHooks): Layer.Layer<Policy> => {
   if (typeof policy === "object") {
@@ -136,7 +148,7 @@ export const toLayerOptions = <Options extends ComputerHooks>({
   inputs: toInputSources(inputs),
   settings: {
     ...toComputerSettings(settings),
-    ...definedOnly({ approve, approvers, onInput: hookEffect("onInput", onInput) })
+    ...definedOnly({ approve, approvers, onInput: hookEffect("onInput", answerWithDefaults(onInput)) })
   },
   ...definedOnly({
     authorize: adaptHook("authorize", authorize, (done) => Effect.ignore(done)),

@@ -1,4 +1,5 @@
-import { makeWebFunctions, webComputerLayer } from "../../layers/webComputerLayer.ts"
+import { webComputerLayer } from "../../layers/webComputerLayer.ts"
+import { makeWebFunctions } from "../../layers/webFunctions.ts"
 import { checkArguments, type ChecksOf } from "../checkArguments.ts"
 import { toClientOptions } from "../ConnectedAgent.ts"
 import type { Cancellable } from "../RunningService.ts"

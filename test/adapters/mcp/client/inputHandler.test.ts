@@ -3,7 +3,7 @@ import { Deferred, Effect, Exit, Fiber } from "effect"
 import { answerInputs, makeInputHandler } from "../../../../src/adapters/mcp/client/inputHandler.ts"
 import type { InputResponder } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
+import type { InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 
 const answeringAs = (by: string): InputResponder => ({
   modes: ["form"],
@@ -40,33 +40,6 @@ const silent = Effect.gen(function* () {
     interrupted: Deferred.await(interrupted),
     responder: { modes: ["form"], answer } as const
   }
-})
-
-describe("an accepted form", () => {
-  const fields = { a: { type: "string", default: "x" }, b: { type: "boolean", default: false }, c: { type: "string" } }
-  const params = { message: "who?", requestedSchema: { type: "object", properties: fields } }
-  const answersWith = (answer: InputAnswer) =>
-    answerInputs(
-      { q: { method: "elicitation/create", params } },
-      { modes: ["form"], answer: () => Effect.succeed(answer) }
-    )
-
-  it.effect("has the defaults of the fields that the answer omits", () =>
-    Effect.gen(function* () {
-      const { q } = yield* answersWith({ action: "accept", content: { a: "y" } })
-      assert.deepStrictEqual(q, { action: "accept", content: { a: "y", b: false } })
-      assert.deepStrictEqual((yield* answersWith({ action: "accept" }))["q"], {
-        action: "accept",
-        content: { a: "x", b: false }
-      })
-    })
-  )
-
-  it.effect("has no defaults when it is declined", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual((yield* answersWith({ action: "decline" }))["q"], { action: "decline" })
-    })
-  )
 })
 
 describe("a question of an MCP server that names no call", () => {
