@@ -55,23 +55,26 @@ const officeNames: Names = {
 }
 const directNames: Names = { tool: plainTool, uri: () => plainUri }
 
+/** The client of MCP 2026-07-28 keeps a list for as long as its office says, unless it is told to ask again. */
+const again = { cacheMode: "refresh" } as const
+
 const makeHost = (name: string, client: Client, names: Names): Host => ({
   name,
   list: async (list) => {
     switch (list) {
       case "tools":
-        return (await client.listTools()).tools
+        return (await client.listTools(undefined, again)).tools
       case "resources":
-        return (await client.listResources()).resources
+        return (await client.listResources(undefined, again)).resources
       case "resourceTemplates":
-        return (await client.listResourceTemplates()).resourceTemplates
+        return (await client.listResourceTemplates(undefined, again)).resourceTemplates
       case "prompts":
-        return (await client.listPrompts()).prompts
+        return (await client.listPrompts(undefined, again)).prompts
     }
   },
   call: (server) => client.callTool({ name: names.tool(server), arguments: {} }),
   prompt: (server) => client.getPrompt({ name: names.tool(server) }),
-  read: (server) => client.readResource({ uri: names.uri(server) })
+  read: (server) => client.readResource({ uri: names.uri(server) }, again)
 })
 
 export interface OddOffice {
