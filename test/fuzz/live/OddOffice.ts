@@ -55,7 +55,7 @@ const officeNames: Names = {
 }
 const directNames: Names = { tool: plainTool, uri: () => plainUri }
 
-/** The client of MCP 2026-07-28 keeps a list for as long as its office says, unless it is told to ask again. */
+/** The client of MCP 2026-07-28 keeps a list for as long as its office says, unless each request refreshes it. */
 const again = { cacheMode: "refresh" } as const
 
 const makeHost = (name: string, client: Client, names: Names): Host => ({
