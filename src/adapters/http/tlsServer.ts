@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto"
-import { createServer as createHttpServer } from "node:http"
+import { createServer as createHttpServer, type IncomingMessage } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
 import type { Socket } from "node:net"
 import { createSecureContext } from "node:tls"
@@ -91,9 +91,19 @@ const applyIdentity = Effect.fnUntraced(function* <A>(identity: TlsIdentity, app
   return applied
 })
 
-const makeHttpsServer = Effect.fnUntraced(function* ({ cert, key, updates = Stream.never }: TlsOptions) {
+/** Decides which upgrade requests are no plain requests. Versions of Node before 24.9 take every request for an upgrade. */
+interface UpgradeOptions {
+  readonly shouldUpgradeCallback?: (request: IncomingMessage) => boolean
+}
+
+const makeHttpsServer = Effect.fnUntraced(function* (
+  { cert, key, updates = Stream.never }: TlsOptions,
+  upgrades: UpgradeOptions
+) {
   const server = yield* Effect.mapError(
-    applyIdentity({ cert, key }, () => createHttpsServer({ cert, key, handshakeTimeout, ...httpTimeouts })),
+    applyIdentity({ cert, key }, () =>
+      createHttpsServer({ cert, key, handshakeTimeout, ...httpTimeouts, ...upgrades })
+    ),
     (reason) => new ListenError({ message: `Invalid certificate: ${reason}` })
   )
   const reload = (next: TlsIdentity) =>
@@ -108,8 +118,9 @@ const makeHttpsServer = Effect.fnUntraced(function* ({ cert, key, updates = Stre
 })
 
 /** Makes an HTTP server, with TLS when `tls` is given. New certificates apply to new connections. */
-export const makeTlsServer = Effect.fnUntraced(function* (tls: TlsOptions | undefined) {
-  const server = tls === undefined ? createHttpServer(httpTimeouts) : yield* makeHttpsServer(tls)
+export const makeTlsServer = Effect.fnUntraced(function* (tls: TlsOptions | undefined, upgrades: UpgradeOptions = {}) {
+  const server =
+    tls === undefined ? createHttpServer({ ...httpTimeouts, ...upgrades }) : yield* makeHttpsServer(tls, upgrades)
   /** The open connections, including those without a request. */
   const sockets = new Set<Socket>()
   server.on("connection", (socket: Socket) => {

@@ -1,7 +1,5 @@
 import { Effect, Layer } from "effect"
-import type { Socket as EngineSocket } from "engine.io"
-import * as webSockets from "ws"
-import { ListenError, type TransportServer } from "../../application/ports/Transport.ts"
+import type { TransportServer } from "../../application/ports/Transport.ts"
 import { noMetrics, ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
 import { listenOnSocket } from "../http/unixSocket.ts"
@@ -13,13 +11,12 @@ import {
   transportServerLayer
 } from "./connection/ConnectionContext.ts"
 import type { KeepaliveOptions } from "./connection/engineOptions.ts"
-import { canSendFrames } from "./internals.ts"
 import { maxConfigurableMessageBytes } from "./limits.ts"
-import { RelayConnection } from "./relay/RelayConnection.ts"
 import { RelayEngine } from "./relay/RelayEngine.ts"
 import {
   listenOnHost,
   makeRequestCheck,
+  memberUpgrades,
   type RequestFallback,
   type RouteOptions,
   routeOwnRequests
@@ -51,20 +48,12 @@ interface ServeOptions extends RelayServerOptions {
   readonly socketPath?: string
 }
 
-const unsupportedRuntime =
-  "This runtime replaces the package ws, which sends the frames of a Server: run the Server in Node or Deno"
-
 const serve = Effect.fnUntraced(function* (options: ServeOptions, ...given: ServeArguments) {
-  if (!canSendFrames(webSockets)) return yield* new ListenError({ message: unsupportedRuntime })
   const check = yield* makeRequestCheck(options)
   const context = yield* makeConnectionContext(options, ...given)
-  const http = yield* makeTlsServer(options.tls)
-  const engine = new RelayEngine(options)
+  const http = yield* makeTlsServer(options.tls, memberUpgrades(options))
+  const engine = new RelayEngine(options, context)
   routeOwnRequests(http, engine, check, options)
-  engine.on("connection", (engineSocket: EngineSocket) => {
-    new RelayConnection(engineSocket, context)
-    context.limitConnections(engine.clientsCount)
-  })
   yield* closeLinksWithScope(context, () => {
     engine.close()
     http.closeAllConnections()

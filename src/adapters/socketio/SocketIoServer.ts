@@ -11,7 +11,13 @@ import { makeConnectionContext, type ServeArguments, transportServerLayer } from
 import { makeEngineOptions } from "./connection/engineOptions.ts"
 import { defaultPath } from "./limits.ts"
 import type { RelayServerOptions } from "./RelayServer.ts"
-import { listenOnHost, makeRequestCheck, routeOwnRequests, routeSharedRequests } from "./routeRequests.ts"
+import {
+  listenOnHost,
+  makeRequestCheck,
+  memberUpgrades,
+  routeOwnRequests,
+  routeSharedRequests
+} from "./routeRequests.ts"
 import { mountOffice } from "./stock/mountOffice.ts"
 
 /** Options of a Server with an own listener, or on a server of the host: give `httpServer` or `io`, or none. */
@@ -61,7 +67,7 @@ const serve = Effect.fnUntraced(function* (options: SocketIoServerOptions, ...gi
     yield* mountOffice(io, context, check, closeServer)
     return { url: urlOf(httpServer, paths?.[0] ?? defaultPath) }
   }
-  const http = yield* makeTlsServer(tls)
+  const http = yield* makeTlsServer(tls, memberUpgrades(options))
   routeOwnRequests(http, engine, check, options)
   yield* mountOffice(io, context, check, () => {
     closeServer()

@@ -1,7 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import { Result } from "effect"
-import type { Socket as EngineSocket } from "engine.io"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import {
   originNotAllowedMessage,
@@ -19,7 +18,17 @@ export interface GateRejection {
   readonly body: { readonly code: number; readonly message: string }
 }
 
-const requestUrl = ({ url = "/" }: IncomingMessage): URL | null => URL.parse(url, "http://localhost")
+/** What a connection keeps of the request that opened it. */
+export type RequestHead = Pick<IncomingMessage, "headers" | "url">
+
+/** The latest parsed URL: all checks of a request need it, one after the other. */
+let latest: { readonly text: string; readonly url: URL | null } = { text: "", url: null }
+
+/** The URL of a request; `null` when it is none. */
+export const requestUrl = ({ url: text = "/" }: Pick<RequestHead, "url">): URL | null => {
+  if (latest.text !== text) latest = { text, url: URL.parse(text, "http://localhost") }
+  return latest.url
+}
 
 /** True for requests to a path of Socket.IO, with or without a trailing slash (case 023). */
 export const isSocketIoRequest = (paths: ReadonlyArray<string>, request: IncomingMessage): boolean => {
@@ -41,7 +50,7 @@ const originNotAllowed: GateRejection = {
 }
 
 /** The headers that let a page read the response. */
-const corsHeaders = ({ headers }: IncomingMessage, access: PageAccess) => {
+export const corsHeaders = ({ headers }: IncomingMessage, access: PageAccess) => {
   const origin = listedOriginOf(headers, access)
   return origin === undefined ? {} : { "Access-Control-Allow-Origin": origin, Vary: "Origin" }
 }
@@ -97,7 +106,7 @@ export const rejectUpgrade = (socket: Duplex, rejection: GateRejection): void =>
 }
 
 /** The handshake of a connection whose first request passed the version gate. */
-export const makeHandshake = ({ remoteAddress, request }: EngineSocket, auth: unknown): Handshake => {
-  const version = requestUrl(request)?.searchParams.get(versionQueryParameter) ?? ""
-  return { version: Result.getOrThrow(parseVersion(version)), auth, headers: request.headers, remoteAddress }
+export const makeHandshake = (head: RequestHead, remoteAddress: string, auth: unknown): Handshake => {
+  const version = requestUrl(head)?.searchParams.get(versionQueryParameter) ?? ""
+  return { version: Result.getOrThrow(parseVersion(version)), auth, headers: head.headers, remoteAddress }
 }

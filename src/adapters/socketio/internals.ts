@@ -12,14 +12,9 @@ import type { WebSocketServer } from "ws"
 /** The request that opened a transport, with the fields that Engine.IO adds. */
 export type EngineRequest = ConstructorParameters<typeof transports.websocket>[0]
 export type EnginePolling = ReturnType<typeof transports.polling>
-export type EnginePackets = Parameters<Transport["send"]>[0]
-export type EnginePacket = EnginePackets[number]
 export type ClientEngine = ClientSocket["io"]["engine"]
 
 export const asEngineRequest = (request: IncomingMessage): EngineRequest => request as EngineRequest
-
-/** Any value as message data: Engine.IO passes data on to the transport without reading it. */
-export const asMessageData = (data: object): string => data as unknown as string
 
 /** The id of a connection, which its requests have in their query. */
 export const connectionIdOf = (socket: EngineSocket): string => socket["id"]
@@ -80,20 +75,10 @@ interface FrameSender {
   readonly sendFrame: (frame: ReadonlyArray<Buffer>, done: (error?: Error | null) => void) => void
 }
 
-/** True for the module `ws` of npm. Bun has another one under this name, which sends only whole messages. */
-export const canSendFrames = (webSockets: object): boolean => {
-  const { Sender } = webSockets as { readonly Sender?: { readonly prototype?: Partial<FrameSender> } }
-  return typeof Sender?.prototype?.sendFrame === "function"
-}
-
 /** Memory of a part of a message beside its bytes: each read of the network is an object. */
 const chunkOverhead = 256
 
 interface MessageReceiver {
-  write: (chunk: Buffer) => boolean
-  readonly _state: number
-  readonly _fragmented: number
-  readonly _maxPayload: number
   readonly _bufferedBytes: number
   readonly _buffers: ReadonlyArray<Buffer>
   readonly _messageLength: number
@@ -102,25 +87,6 @@ interface MessageReceiver {
 
 const receiverOf = (webSocket: object | undefined): MessageReceiver | undefined =>
   (webSocket as { readonly _receiver?: MessageReceiver } | undefined)?._receiver
-
-/** The state of the receiver of `ws` between two frames. */
-const expectsFrame = 0
-
-/**
- * Offers bytes that begin with a new message to `take`, which returns the number of those that it has read; `ws` reads the
- * rest. `maxBytes` is the largest allowed message.
- */
-export const readBefore = (webSocket: object | undefined, take: (chunk: Buffer, maxBytes: number) => number): void => {
-  const receiver = receiverOf(webSocket)
-  if (receiver === undefined) return
-  const write = receiver.write.bind(receiver)
-  receiver.write = (chunk) => {
-    const { _bufferedBytes, _fragmented, _maxPayload, _state } = receiver
-    const isBetween = _state === expectsFrame && _bufferedBytes === 0 && _fragmented === 0
-    const taken = isBetween ? take(chunk, _maxPayload) : 0
-    return taken === chunk.length || write(taken === 0 ? chunk : chunk.subarray(taken))
-  }
-}
 
 /** Approximate memory of the message that a WebSocket has received in part. */
 export const incompleteBytesOf = (webSocket: object | undefined): number => {
@@ -156,31 +122,6 @@ type WebSocketServerOptions = ConstructorParameters<typeof WebSocketServer>[0]
 export const withCloseTimeout = (options: WebSocketServerOptions, closeTimeout: number): WebSocketServerOptions =>
   Object.assign({}, options, { closeTimeout })
 
-/** The packets that no transport has taken. */
-export const queuedPackets = (socket: EngineSocket): EnginePackets => socket["writeBuffer"]
-
-/** Puts packets before all others. */
-export const requeue = (socket: EngineSocket, packets: EnginePackets) => void socket["writeBuffer"].unshift(...packets)
-
-/** Replaces the timer that waits for the pong after each ping. `start` gets the ping timeout in milliseconds. */
-export const replacePongTimer = (socket: EngineSocket, start: (millis: number) => NodeJS.Timeout): void => {
-  socket["resetPingTimeout"] = () => {
-    clearTimeout(socket["pingTimeoutTimer"])
-    socket["pingTimeoutTimer"] = start(socket["server"].opts.pingTimeout)
-  }
-}
-
-/** Sends a ping and waits for the pong. */
-export const sendPing = (socket: EngineSocket): void => {
-  socket["sendPacket"]("ping")
-  socket["resetPingTimeout"]()
-}
-
-export const closeStaleSocket = (socket: EngineSocket): void => socket["onClose"]("ping timeout")
-
-export const setCloseTimeout = (polling: EnginePolling, closeTimeout: number): void =>
-  void Object.assign(polling, { closeTimeout })
-
 /** Writes responses as bytes. For a text, Node allocates three bytes a character until the peer has read it. */
 export const writeResponsesAsBytes = (polling: EnginePolling): void => {
   const doWrite = polling["doWrite"].bind(polling)
@@ -192,12 +133,6 @@ export const writeResponsesAsBytes = (polling: EnginePolling): void => {
 }
 
 export const isPolling = (transport: Transport): transport is EnginePolling => transport.name === "polling"
-
-/** True for a transport that is closed without waiting for the peer. */
-export const isDiscarded = (transport: Transport): boolean => transport["discarded"]
-
-/** The connection of the request that carries the member's messages now. */
-export const dataSocketOf = (polling: EnginePolling): NetSocket | undefined => polling["dataReq"]?.socket
 
 /** The TCP or TLS socket of a client on WebSocket; `undefined` with polling, and where the runtime hides its data. */
 export const netSocketOf = ({ transport }: ClientEngine): NetSocket | undefined => {
@@ -243,13 +178,4 @@ export const observeRequests = (agent: Agent, onRequest: (request: ClientRequest
     onRequest(request)
     addRequest(request, ...details)
   }
-}
-
-/**
- * Keeps the address and the headers of the request that opened a connection, which an admission reads. Engine.IO would keep
- * the whole request, some kilobytes, for as long as the connection.
- */
-export const keepRequestHead = (engineSocket: EngineSocket): void => {
-  const { headers, url } = engineSocket.request
-  Object.assign(engineSocket, { request: { headers, url } })
 }

@@ -34,6 +34,12 @@ export const maxUnauthenticatedBytes = 64 * 1024
 /** Characters of a foreign namespace that gets an error reply. */
 export const maxForeignNamespaceLength = 256
 
+/** Milliseconds until a connection must send a connect packet. */
+export const connectTimeout = 45_000
+
+/** Milliseconds until an upgrade to WebSocket must be complete. */
+export const upgradeTimeout = 10_000
+
 /** Milliseconds that a peer has to agree to a close and to read the messages sent before. */
 export const closeTimeout = 1000
 

@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Effect } from "effect"
-import type { Server as EngineServer } from "engine.io"
 import { ListenError, ServedLines, versionsOf } from "../../application/ports/Transport.ts"
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
 import { cannot, listen, listeningUrl } from "../http/httpServer.ts"
@@ -14,7 +13,7 @@ import {
   rejectRequest,
   rejectUpgrade
 } from "./gate.ts"
-import { asEngineRequest, decideUpgrades, interceptEvents } from "./internals.ts"
+import { asEngineRequest, decideUpgrades, type EngineRequest, interceptEvents } from "./internals.ts"
 import { defaultPath, defaultPaths } from "./limits.ts"
 
 export interface RouteOptions {
@@ -44,7 +43,10 @@ export const makeRequestCheck = Effect.fnUntraced(function* ({ allowedOrigins = 
 })
 
 /** The part of an Engine.IO server that takes requests. */
-export type RequestEngine = Pick<EngineServer, "handleRequest" | "handleUpgrade">
+export interface RequestEngine {
+  readonly handleRequest: (request: EngineRequest, response: ServerResponse) => void
+  readonly handleUpgrade: (request: EngineRequest, socket: Duplex, head: Buffer) => void
+}
 
 interface Routed {
   readonly paths: ReadonlyArray<string>
@@ -71,7 +73,12 @@ const notFound: GateRejection = { status: 404, headers: {}, body: { code: 404, m
 /** Handles a request outside the paths of Socket.IO; the Server answers 404 when it returns false. */
 export type RequestFallback = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** Routes all requests of an own HTTP server. Upgrades other than those of members are answered as plain requests. */
+/** The option for an own HTTP server: upgrades other than those of members are answered as plain requests. */
+export const memberUpgrades = ({ paths = defaultPaths }: Pick<RouteOptions, "paths">) => ({
+  shouldUpgradeCallback: (request: IncomingMessage) => opensWebSocket(paths, request)
+})
+
+/** Routes all requests of an own HTTP server. */
 export const routeOwnRequests = (
   http: Server,
   engine: RequestEngine,
@@ -82,7 +89,6 @@ export const routeOwnRequests = (
   }: Pick<RouteOptions, "paths"> & { readonly fallback?: RequestFallback }
 ): void => {
   const routed: Routed = { check, engine, paths }
-  decideUpgrades(http, (request) => opensWebSocket(paths, request))
   http.on("request", (request, response) => {
     if (isSocketIoRequest(paths, request)) passRequest(routed, request, response)
     else if (!fallback(request, response)) rejectRequest(response, notFound)

@@ -3,7 +3,14 @@ import { TransportServer } from "../../../application/ports/Transport.ts"
 import { type BufferLimit, makeBufferLimit } from "../../../application/shared/BufferLimit.ts"
 import { Limits } from "../../../application/server/Limits.ts"
 import { ServerMetrics } from "../../../application/server/observability/ServerMetrics.ts"
-import { defaultMaxMessageBytes, defaultNamespace, defaultValidateBytes, maxExcessConnections } from "../limits.ts"
+import {
+  connectTimeout,
+  defaultMaxMessageBytes,
+  defaultNamespace,
+  defaultValidateBytes,
+  maxExcessConnections
+} from "../limits.ts"
+import { Deadlines } from "./Deadlines.ts"
 import type { PacketLimits } from "./parsePacket.ts"
 import type { ServerLinkContext, ServerLink } from "./OutboundMessage.ts"
 import type { Traffic } from "./Traffic.ts"
@@ -55,8 +62,8 @@ export interface ConnectionContext extends ServerLinkContext {
   readonly run: (effect: Effect.Effect<void>) => void
   /** Sessions whose scope is open. */
   readonly links: Set<ServerLink>
-  /** Connections without an admitted session, longest wait first. */
-  readonly unauthenticated: Set<OpenConnection>
+  /** Connections without an admitted session, with the time until they must send a connect packet. */
+  readonly unauthenticated: Deadlines<OpenConnection>
   /** Closes the longest waiting connection when there are too many. */
   readonly limitConnections: (count: number) => void
 }
@@ -80,7 +87,8 @@ export const makeConnectionContext = Effect.fnUntraced(function* (
 ) {
   const { validate = false, validateBytes = defaultValidateBytes } = options
   const { connections: maxConnections, totalIncompleteBytes } = yield* Limits
-  const unauthenticated = new Set<OpenConnection>()
+  const unauthenticated = new Deadlines<OpenConnection>(connectTimeout, (connection) => connection.close())
+  yield* Effect.addFinalizer(() => Effect.sync(() => unauthenticated.clear()))
   const context: ConnectionContext = {
     accept,
     isExclusive,
@@ -101,7 +109,7 @@ export const makeConnectionContext = Effect.fnUntraced(function* (
     unauthenticated,
     limitConnections: (count) => {
       if (count <= maxConnections + maxExcessConnections) return
-      const [oldest] = unauthenticated
+      const oldest = unauthenticated.first()
       if (oldest === undefined) return
       metrics.limitExceeded("connections")
       oldest.close()

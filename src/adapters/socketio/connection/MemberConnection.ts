@@ -1,9 +1,6 @@
 import { Cause, Effect, Exit, Option, Scope } from "effect"
-import type { Socket as EngineSocket } from "engine.io"
-import { AdmissionRejected } from "../../../application/ports/Transport.ts"
+import { AdmissionRejected, type Handshake } from "../../../application/ports/Transport.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
-import { serverCloseReason } from "../closeReasons.ts"
-import { makeHandshake } from "../gate.ts"
 import { maxForeignNamespaceLength } from "../limits.ts"
 import { closeLink, type ConnectionContext } from "./ConnectionContext.ts"
 import { type InboundPacket, type MessagePacket, parsePacket } from "./parsePacket.ts"
@@ -16,9 +13,6 @@ const maxConnectAttempts = 20
 
 /** Smaller parts of messages are not counted: they are frequent, and those of ten thousand connections are 40 MiB. */
 const minIncompleteBytes = 4096
-
-/** Milliseconds until a connection must send a connect packet. */
-const connectTimeout = 45_000
 
 const internalAdmissionError = new AdmissionRejected({ code: errorCodes.internalError, message: "Internal error" })
 
@@ -47,43 +41,50 @@ export interface AdmissionReplies {
 
 /** One connection of Engine.IO and its session in the namespace of A2C-SMCP. */
 export abstract class MemberConnection implements LinkConnection {
-  readonly engineSocket: EngineSocket
   protected readonly context: ConnectionContext
   protected readonly violations = new ConnectionBudget()
-  protected isAdmitted = false
+  /** True once messages of any allowed size are accepted. */
+  isAdmitted = false
   /** Binary frames that belong to packets with a reply, and have not arrived. */
   protected pendingAttachments = 0
   #link: ServerLink | undefined
   #hasSession = false
-  #connectTimer: NodeJS.Timeout | undefined
   #connectAttempts = 0
   #hasIncomplete = false
 
-  constructor(engineSocket: EngineSocket, context: ConnectionContext) {
-    this.engineSocket = engineSocket
+  constructor(context: ConnectionContext) {
     this.context = context
     this.#awaitConnect()
-    engineSocket.on("packet", ({ type }: { readonly type: string }) => {
-      if (type !== "message" && !this.violations.spend()) this.onViolation("ping_flood")
-    })
-    engineSocket.once("close", (reason: string, cause: unknown) => {
-      this.#stopAwaitingConnect()
-      context.incompleteMessages.remove(this)
-      this.#hasIncomplete = false
-      this.leave(serverCloseReason(reason, cause))
-    })
   }
 
   abstract readonly traffic: Traffic
   /** Sends a message of the session, at once or through a queue. */
   abstract write(message: OutboundMessage, link: ServerLink): void
-  /** Accepts messages of any allowed size: the member is admitted. */
-  protected abstract liftSizeLimit(): void
+  abstract closeConnection(discard: boolean): void
+  abstract readonly remoteAddress: string
+  protected abstract readonly isOpen: boolean
+  /** Sends a packet of Socket.IO. */
+  protected abstract sendText(packet: string): void
+  /** The handshake of the request that opened the connection. */
+  protected abstract handshake(auth: unknown): Handshake
 
   incompleteBytes(): number {
-    if (this.engineSocket.readyState !== "open") return 0
+    if (!this.isOpen) return 0
     const bytes = this.traffic.incompleteBytes()
     return bytes < minIncompleteBytes ? 0 : bytes
+  }
+
+  /** Counts a packet of Engine.IO that is no message. */
+  protected onControlPacket(): void {
+    if (!this.violations.spend()) this.onViolation("ping_flood")
+  }
+
+  /** Ends the session with its connection. */
+  protected onClosed(reason: string): void {
+    this.context.unauthenticated.stop(this)
+    this.context.incompleteMessages.remove(this)
+    this.#hasIncomplete = false
+    this.leave(reason)
   }
 
   onBytesReceived(): void {
@@ -98,7 +99,7 @@ export abstract class MemberConnection implements LinkConnection {
 
   /** Closes a connection that sends a message too slowly. */
   closeIncomplete(detail: string): void {
-    const { remoteAddress } = this.engineSocket
+    const { remoteAddress } = this
     const reason = "total_incomplete_exceeded"
     this.context.run(Effect.logWarning("connection closed", { sid: this.#link?.id, remoteAddress, reason, detail }))
     this.leave(reason)
@@ -107,10 +108,6 @@ export abstract class MemberConnection implements LinkConnection {
 
   close(): void {
     this.closeConnection(true)
-  }
-
-  closeConnection(discard: boolean): void {
-    this.engineSocket.close(discard)
   }
 
   /** Ends the session. */
@@ -125,7 +122,7 @@ export abstract class MemberConnection implements LinkConnection {
   protected leaveNamespace(link: ServerLink, reason: string): void {
     if (link !== this.#link) return
     this.leave(reason)
-    if (this.engineSocket.readyState === "open") this.#awaitConnect()
+    if (this.isOpen) this.#awaitConnect()
   }
 
   protected onViolation(violation: Violation): void {
@@ -139,7 +136,7 @@ export abstract class MemberConnection implements LinkConnection {
     const { accept, links } = this.context
     this.#link = link
     links.add(link)
-    const accepting = Effect.suspend(() => accept(link, makeHandshake(this.engineSocket, auth)))
+    const accepting = Effect.suspend(() => accept(link, this.handshake(auth)))
     link.run(Scope.provide(accepting, link.scope), (exit) => {
       if (Exit.isFailure(exit)) this.#onRejected(link, exit.cause, replies)
       else if (link !== this.#link || !links.has(link)) {
@@ -147,7 +144,6 @@ export abstract class MemberConnection implements LinkConnection {
         this.context.run(link.closeScope)
       } else {
         this.isAdmitted = true
-        this.liftSizeLimit()
         replies.onAdmitted()
         link.startReceiving(exit.value)
       }
@@ -172,19 +168,11 @@ export abstract class MemberConnection implements LinkConnection {
   }
 
   #awaitConnect(): void {
-    this.#stopAwaitingConnect()
-    if (!this.context.isExclusive) return
-    this.#connectTimer = setTimeout(() => this.close(), connectTimeout)
-    this.#connectTimer.unref()
-    this.context.unauthenticated.add(this)
+    if (this.context.isExclusive) this.context.unauthenticated.start(this)
   }
 
-  #stopAwaitingConnect(): void {
-    clearTimeout(this.#connectTimer)
-    this.context.unauthenticated.delete(this)
-  }
-
-  protected abstract onPacket(packet: InboundPacket): Violation | undefined
+  /** Handles a packet of the namespace. */
+  protected abstract onInboundPacket(packet: InboundPacket): Violation | undefined
 
   /** Handles the bytes of a text; `undefined` stands for a binary frame. */
   protected onData(bytes: Buffer | undefined): void {
@@ -201,14 +189,14 @@ export abstract class MemberConnection implements LinkConnection {
     if (this.pendingAttachments > 0) return "missing_attachment"
     const packet = parsePacket(bytes, this.context.limits)
     if (packet === undefined) return "invalid_packet"
-    return packet.namespace === this.context.namespace ? this.onPacket(packet) : this.#onForeignPacket(packet)
+    return packet.namespace === this.context.namespace ? this.onInboundPacket(packet) : this.#onForeignPacket(packet)
   }
 
   /** Handles a packet of a namespace that does not exist. */
   #onForeignPacket({ namespace: name, type }: InboundPacket): Violation | undefined {
     if (type !== "connect" || name.length > maxForeignNamespaceLength) return "invalid_namespace"
     if (!this.violations.spend()) return "connect_flood"
-    this.engineSocket.send(`4${name === "/" ? "" : `${name},`}{"message":"Invalid namespace"}`)
+    this.sendText(`4${name === "/" ? "" : `${name},`}{"message":"Invalid namespace"}`)
     return undefined
   }
 
@@ -217,7 +205,7 @@ export abstract class MemberConnection implements LinkConnection {
     this.#connectAttempts += 1
     if (this.#hasSession) return "duplicate_connect"
     if (this.#connectAttempts > maxConnectAttempts) return "connect_flood"
-    this.#stopAwaitingConnect()
+    this.context.unauthenticated.stop(this)
     this.#hasSession = true
     return undefined
   }

@@ -2,35 +2,12 @@ import { Result } from "effect"
 import { type Body, jsonBody } from "../../../application/ports/Body.ts"
 import { type QueuedMessage, MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
 import { compactBytes, RawBody } from "../../bytes/RawBody.ts"
-import type { EnginePacket, EnginePackets } from "../internals.ts"
+import { maxFrameHeaderBytes, opcodes, writeFrameHeader } from "../websocket/frames.ts"
 import type { BacklogArena } from "./BacklogArena.ts"
 import type { Traffic } from "./Traffic.ts"
 
 /** Bodies up to this size are copied behind the header: one write costs less than two. */
 const maxInlineBytes = 16 * 1024
-
-/** The longest header of a frame that a server sends. */
-const maxFrameHeaderBytes = 10
-
-/** Writes the header of an unmasked text frame before `at`, and returns its first index. */
-const writeFrameHeader = (bytes: Buffer, at: number, length: number): number => {
-  if (length < 126) {
-    bytes[at - 2] = 0x81
-    bytes[at - 1] = length
-    return at - 2
-  }
-  if (length < 65_536) {
-    bytes[at - 4] = 0x81
-    bytes[at - 3] = 126
-    bytes.writeUInt16BE(length, at - 2)
-    return at - 4
-  }
-  bytes[at - 10] = 0x81
-  bytes[at - 9] = 127
-  bytes.writeUInt32BE(0, at - 8)
-  bytes.writeUInt32BE(length, at - 4)
-  return at - 10
-}
 
 /** The frame of a message, as one buffer or two. */
 const encodeFrame = (prefix: string, tail: Buffer | undefined): ReadonlyArray<Buffer> => {
@@ -41,7 +18,7 @@ const encodeFrame = (prefix: string, tail: Buffer | undefined): ReadonlyArray<Bu
   bytes[maxFrameHeaderBytes] = 0x34
   bytes.write(prefix, maxFrameHeaderBytes + 1)
   if (isInlined) tail.copy(bytes, maxFrameHeaderBytes + prefixLength)
-  const frame = bytes.subarray(writeFrameHeader(bytes, maxFrameHeaderBytes, length))
+  const frame = bytes.subarray(writeFrameHeader(bytes, maxFrameHeaderBytes, opcodes.text, length))
   return tail === undefined || isInlined ? [frame] : [frame, tail]
 }
 
@@ -77,34 +54,26 @@ export class OutboundMessage implements QueuedMessage {
     this.release = stored?.release
     return this
   }
+  /** Takes the body out of its arena. */
+  leaveArena(): this {
+    if (this.#tail !== undefined && this.release !== undefined) this.#tail = Buffer.from(this.#tail)
+    this.release?.()
+    this.release = undefined
+    return this
+  }
   /** The packet for polling, whose payloads are text. */
   text(): string {
     return this.#tail === undefined ? this.#prefix : this.#prefix + this.#tail.toString("utf8")
+  }
+  /** The message of Engine.IO for polling, as one buffer or two. */
+  payload(): ReadonlyArray<Buffer> {
+    const head = Buffer.from(`4${this.#prefix}`)
+    return this.#tail === undefined ? [head] : [head, this.#tail]
   }
   /** The frame for WebSocket, as one buffer or two. */
   frame(): ReadonlyArray<Buffer> {
     return this.#frame ?? encodeFrame(this.#prefix, this.#tail)
   }
-}
-
-/** Engine.IO carries a message as the data of its packet. */
-export const outboundMessageOf = ({ data }: { readonly data?: unknown }): OutboundMessage | undefined =>
-  data instanceof OutboundMessage ? data : undefined
-
-/** Frees the bodies of messages that an arena holds. They must not be on their way to the network. */
-export const releaseMessages = (packets: EnginePackets): void => {
-  for (const packet of packets) outboundMessageOf(packet)?.release?.()
-}
-
-/** A packet with its message in the form that a transport takes. Other packets are returned as they are. */
-export const encodeForTransport = (
-  packet: EnginePacket,
-  encode: (message: OutboundMessage) => Partial<EnginePacket>
-): EnginePacket => {
-  const message = outboundMessageOf(packet)
-  if (message === undefined) return packet
-  message.onDequeued(message.size)
-  return { ...packet, ...encode(message) }
 }
 
 type OnDequeued = OutboundMessage["onDequeued"]

@@ -18,6 +18,13 @@ export interface KeepaliveOptions {
 /** Bytes that a transport reads: up to twice the size limit, so that senders get an error instead of a closed connection. */
 export const maxPayloadBytes = (maxMessageBytes: number): number => 2 * maxMessageBytes + maxEnvelopeBytes
 
+/** Options of an engine of this package. */
+export interface EngineSettings extends KeepaliveOptions {
+  readonly maxMessageBytes?: number
+  /** Origins of pages that may connect. */
+  readonly allowedOrigins?: ReadonlyArray<string>
+}
+
 /** The options of an Engine.IO server that this package makes. `webSocket` has further options of `ws`. */
 export const makeEngineOptions = (
   {
@@ -25,7 +32,7 @@ export const makeEngineOptions = (
     maxMessageBytes = defaultMaxMessageBytes,
     pingInterval = defaultPingInterval,
     pingTimeout = defaultPingTimeout
-  }: KeepaliveOptions & { readonly maxMessageBytes?: number; readonly allowedOrigins?: ReadonlyArray<string> },
+  }: EngineSettings,
   webSocket: { readonly allowSynchronousEvents?: boolean } = {}
 ): ServerOptions => {
   const maxPayload = maxPayloadBytes(maxMessageBytes)

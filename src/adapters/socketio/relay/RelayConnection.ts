@@ -1,65 +1,148 @@
 import { randomUUID } from "node:crypto"
-import type { Socket as EngineSocket } from "engine.io"
+import type { Handshake } from "../../../application/ports/Transport.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
-import { type OutboundMessage, releaseMessages, ServerLink } from "../connection/OutboundMessage.ts"
+import { type OutboundMessage, ServerLink } from "../connection/OutboundMessage.ts"
 import type { InboundPacket } from "../connection/parsePacket.ts"
-import type { Traffic } from "../connection/Traffic.ts"
-import { asMessageData, queuedPackets } from "../internals.ts"
-import { TextFrame } from "./ByteWebSocket.ts"
-import { type RelayTransport, relayTransportOf, type TransportListener } from "./RelayTransport.ts"
-import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
+import { makeHandshake, type RequestHead } from "../gate.ts"
+import type { RelayEngine } from "./RelayEngine.ts"
+import { PollingTransport } from "./PollingTransport.ts"
+import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
+import { Upgrade } from "./Upgrade.ts"
+import type { WebSocketTransport } from "./WebSocketTransport.ts"
 
-const textBytes = (data: unknown): Buffer | undefined => {
-  if (data instanceof TextFrame) return data.bytes
-  return typeof data === "string" ? Buffer.from(data) : undefined
-}
+/** Types of Engine.IO's packets: the first byte of each. */
+const packetTypes = { open: 0x30, close: 0x31, ping: 0x32, pong: 0x33, message: 0x34, upgrade: 0x35, noop: 0x36 }
 
-/** A connection of {@link RelayEngine}: it does the part of Socket.IO itself. */
+/** Bytes per second that a connection must receive to count as alive. Slower senders would hold memory for ever. */
+const minBytesPerSecond = 1024
+
+/** A connection of {@link RelayEngine}: its session of Engine.IO, and the part of Socket.IO that members need. */
 export class RelayConnection extends MemberConnection implements TransportListener {
-  /** Messages for a slow reader in Engine.IO's queue. */
-  #arena: BacklogArena | undefined
+  readonly id: string
+  readonly remoteAddress: string
+  readonly #head: RequestHead
+  readonly #engine: RelayEngine
+  #transport: RelayTransport
+  #upgrade: Upgrade | undefined
+  #state: "open" | "closing" | "closed" = "open"
+  /** What had moved at the latest ping. */
+  #receivedBytes = 0
+  #sentBytes = 0
+  #hadBacklog = false
 
-  constructor(engineSocket: EngineSocket, context: ConnectionContext) {
-    super(engineSocket, context)
-    const attach = (transport: RelayTransport) => {
-      transport.listener = this
-      if (this.isAdmitted) transport.liftSizeLimit()
+  constructor(
+    engine: RelayEngine,
+    context: ConnectionContext,
+    head: RequestHead,
+    remoteAddress: string,
+    open: (listener: TransportListener) => RelayTransport
+  ) {
+    super(context)
+    this.id = engine.makeId()
+    this.remoteAddress = remoteAddress
+    this.#engine = engine
+    this.#head = head
+    this.#transport = open(this)
+    this.#transport.sendPacket(engine.openPacket(this))
+    engine.pings.start(this)
+  }
+
+  get traffic(): RelayTransport {
+    return this.#transport
+  }
+
+  /** The transport of a connection that polls. */
+  get polling(): PollingTransport | undefined {
+    return this.#transport instanceof PollingTransport ? this.#transport : undefined
+  }
+
+  /** Begins an upgrade; `undefined` when the connection cannot have one. */
+  beginUpgrade(): Upgrade | undefined {
+    const { polling } = this
+    if (polling === undefined || this.#upgrade !== undefined || this.#state !== "open") return undefined
+    this.#upgrade = new Upgrade(this, polling, (transport) => {
+      this.#upgrade = undefined
+      if (transport !== undefined) this.#switchTo(transport, polling)
+    })
+    return this.#upgrade
+  }
+
+  /** Sends a ping, and notes what has moved until then. */
+  sendPing(): void {
+    this.#receivedBytes = this.#transport.receivedBytes()
+    this.#sentBytes = this.#transport.sentBytes()
+    this.#hadBacklog = this.#transport.bufferedBytes() > 0
+    this.#transport.sendPacket("2")
+    this.#engine.pings.stop(this)
+    this.#engine.pongs.start(this)
+  }
+
+  /** Closes a connection without a pong, unless bytes move: a member cannot answer before the end of a long message. */
+  onPongDue(): void {
+    const least = (minBytesPerSecond * this.#engine.pingTimeout) / 1000
+    const hasReceived = this.#transport.receivedBytes() - this.#receivedBytes >= least
+    // Unqueued bytes prove nothing: a network buffer may hold them.
+    const hasSent = this.#hadBacklog && this.#transport.sentBytes() > this.#sentBytes
+    if (hasReceived || hasSent) this.sendPing()
+    else this.#close(true, "keepalive_timeout")
+  }
+
+  write(message: OutboundMessage): void {
+    this.#transport.send(message)
+  }
+
+  closeConnection(discard: boolean): void {
+    this.#close(discard, "closed_locally")
+  }
+
+  onPacket(packet: Buffer): void {
+    if (this.#state !== "open") return
+    const type = packet[0] ?? 0
+    if (type === packetTypes.message) return this.onData(packet.subarray(1))
+    this.onControlFrame()
+    switch (type) {
+      case packetTypes.pong:
+        this.#engine.pongs.stop(this)
+        return this.#engine.pings.start(this)
+      case packetTypes.close:
+        return this.#close(true, "transport_closed")
+      case packetTypes.ping:
+        return this.#close(true, "transport_error")
+      case packetTypes.open:
+      case packetTypes.upgrade:
+      case packetTypes.noop:
+        return undefined
+      default:
+        return this.#close(true, "invalid_packet")
     }
-    attach(relayTransportOf(engineSocket))
-    engineSocket.on("upgrade", attach)
-    engineSocket.once("close", () => releaseMessages(queuedPackets(engineSocket)))
-    engineSocket.on("message", (data: unknown) => this.onData(textBytes(data)))
   }
 
-  onShortMessage(bytes: Buffer): void {
-    this.onData(bytes)
+  onBinary(): void {
+    if (this.#state === "open") this.onData(undefined)
   }
 
-  get traffic(): Traffic {
-    return relayTransportOf(this.engineSocket).traffic
+  onControlFrame(): void {
+    if (this.#state === "open") this.onControlPacket()
   }
 
-  /** Sends a message at once when no other one waits, else through Engine.IO's queue. */
-  write(message: OutboundMessage, link: ServerLink): void {
-    const { engineSocket } = this
-    const canSendNow = engineSocket.readyState === "open" && queuedPackets(engineSocket).length === 0
-    if (canSendNow && relayTransportOf(engineSocket).trySend(message)) message.onDequeued(message.size)
-    else engineSocket.send(asMessageData(message.compact(this.#arenaFor(message, link))))
+  onTransportClosed(transport: RelayTransport, reason: string): void {
+    if (transport === this.#transport) this.#close(true, reason)
   }
 
-  /** The arena, when much waits before the message. */
-  #arenaFor({ size }: OutboundMessage, link: ServerLink): BacklogArena | undefined {
-    if (link.backlog() - size <= minArenaBacklog) return undefined
-    this.#arena ??= new BacklogArena()
-    return this.#arena
+  protected get isOpen(): boolean {
+    return this.#state === "open"
   }
 
-  protected liftSizeLimit(): void {
-    relayTransportOf(this.engineSocket).liftSizeLimit()
+  protected sendText(packet: string): void {
+    this.#transport.sendPacket(`4${packet}`)
   }
 
-  protected onPacket(packet: InboundPacket): Violation | undefined {
+  protected handshake(auth: unknown): Handshake {
+    return makeHandshake(this.#head, this.remoteAddress, auth)
+  }
+
+  protected onInboundPacket(packet: InboundPacket): Violation | undefined {
     switch (packet.type) {
       case "connect":
         return this.checkConnect() ?? this.#connect(packet.auth)
@@ -74,11 +157,33 @@ export class RelayConnection extends MemberConnection implements TransportListen
   #connect(auth: unknown): undefined {
     const { namespace } = this.context
     const link = new ServerLink(randomUUID(), this, this.context)
-    const send = (type: number, data: object) => this.engineSocket.send(`${type}${namespace},${JSON.stringify(data)}`)
+    const send = (type: number, data: object) => this.sendText(`${type}${namespace},${JSON.stringify(data)}`)
     this.admit(link, auth, {
       onAdmitted: () => send(0, { sid: link.id }),
       onRejected: ({ code, message, reason }) => send(4, { message, data: { code, message, reason } }),
       onLeft: () => undefined
+    })
+  }
+
+  #switchTo(transport: WebSocketTransport, polling: PollingTransport): void {
+    this.#transport = transport
+    transport.listener = this
+    polling.moveTo(transport)
+    // The pending ping may be lost with the old transport.
+    this.sendPing()
+  }
+
+  #close(discard: boolean, reason: string): void {
+    if (this.#state === "closed" || (this.#state === "closing" && !discard)) return
+    this.#state = "closing"
+    this.#engine.pings.stop(this)
+    this.#engine.pongs.stop(this)
+    this.#upgrade?.cancel()
+    this.#transport.close(discard, () => {
+      if (this.#state === "closed") return
+      this.#state = "closed"
+      this.#engine.connections.delete(this.id)
+      this.onClosed(reason)
     })
   }
 }

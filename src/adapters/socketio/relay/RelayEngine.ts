@@ -1,130 +1,145 @@
+import { createHash, randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { Socket } from "node:net"
-import { Server, type Socket as EngineSocket, type Transport, transports } from "engine.io"
-import { makeEngineOptions, maxPayloadBytes } from "../connection/engineOptions.ts"
-import { writeProgressOf } from "../../http/writeProgress.ts"
-import * as internals from "../internals.ts"
-import { closeTimeout, defaultMaxMessageBytes, maxPollResponseBytes, maxUnauthenticatedBytes } from "../limits.ts"
-import { ByteWebSocket } from "./ByteWebSocket.ts"
-import { type RelayTransport, relayTransportOf } from "./RelayTransport.ts"
-import { encodeForTransport, outboundMessageOf, releaseMessages } from "../connection/OutboundMessage.ts"
-import { limitPacketsPerPayload, makePollingBuffers } from "../connection/pollingBuffers.ts"
+import { Socket } from "node:net"
+import type { Duplex } from "node:stream"
+import type { PageAccess } from "../../http/hostAccess.ts"
+import type { ConnectionContext } from "../connection/ConnectionContext.ts"
+import { Deadlines } from "../connection/Deadlines.ts"
+import { type EngineSettings, maxPayloadBytes } from "../connection/engineOptions.ts"
+import { corsHeaders, type GateRejection, rejectRequest, rejectUpgrade, requestUrl } from "../gate.ts"
+import { defaultMaxMessageBytes, defaultPingInterval, defaultPingTimeout } from "../limits.ts"
+import { engineErrors } from "./engineErrors.ts"
+import { PollingTransport } from "./PollingTransport.ts"
+import { RelayConnection } from "./RelayConnection.ts"
+import type { TransportListener } from "./RelayTransport.ts"
+import { WebSocketTransport } from "./WebSocketTransport.ts"
 
-const responseBatchSize = (packets: internals.EnginePackets): number => {
-  let bytes = 0
-  const end = packets.findIndex((packet, index) => {
-    bytes += outboundMessageOf(packet)?.size ?? 0
-    return index > 0 && bytes > maxPollResponseBytes
-  })
-  return end === -1 ? packets.length : end
+/** What the query of a request says. The last value of a name counts. */
+const readQuery = (request: IncomingMessage) => {
+  const query = requestUrl(request)?.searchParams
+  const last = (name: string) => query?.getAll(name).at(-1) ?? ""
+  return { transport: last("transport"), sid: last("sid"), revision: last("EIO") }
 }
 
-/** Makes a polling transport that sends messages as text, in responses of limited size. */
-const makePollingTransport = (request: internals.EngineRequest, maxPayloadBytes: number): RelayTransport => {
-  // JSONP would hide how many packets a payload has; no current client uses it.
-  delete request._query["j"]
-  const transport = transports.polling(request)
-  internals.setCloseTimeout(transport, closeTimeout)
-  internals.writeResponsesAsBytes(transport)
-  const onRequest = transport.onRequest.bind(transport)
-  const send = transport.send.bind(transport)
-  let engineSocket: EngineSocket | undefined
-  /** The response of the latest poll. */
-  let response: ServerResponse | undefined
-  const buffers = makePollingBuffers(
-    () => relay.listener,
-    () => transport.maxHttpBufferSize
-  )
+/** Joined with the key of a request, proves that the server understood it (RFC 6455 §4.2.2). */
+const acceptSuffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-  transport.send = (packets) => {
-    const size = engineSocket === undefined ? packets.length : responseBatchSize(packets)
-    // The next transport takes the rest: another response or a WebSocket.
-    if (engineSocket !== undefined && size < packets.length) internals.requeue(engineSocket, packets.slice(size))
-    const sending = packets.slice(0, size)
-    const bytes = sending.reduce((sum, packet) => sum + (outboundMessageOf(packet)?.size ?? 0), 0)
-    if (response !== undefined && bytes > 0) buffers.trackResponse(response, bytes)
-    send(sending.map((packet) => encodeForTransport(packet, (message) => ({ data: message.text() }))))
-    releaseMessages(sending)
-  }
-  limitPacketsPerPayload(transport)
-  transport.onRequest = (next) => {
-    if (next.method === "GET" && next.res !== undefined) response = next.res
-    onRequest(next)
-    // After Engine.IO, which sets the encoding.
-    if (next.method === "POST") buffers.trackPayload(next)
-  }
-  transport.once("close", () => {
-    if (internals.isDiscarded(transport) && engineSocket?.upgraded === false) buffers.destroyUnread()
-    else setTimeout(buffers.destroyUnread, closeTimeout).unref()
-  })
-  const extension: Omit<RelayTransport, keyof Transport> = {
-    listener: undefined,
-    onConnection: (opened) => {
-      engineSocket = opened
-      transport.maxHttpBufferSize = maxUnauthenticatedBytes
-    },
-    trySend: () => false,
-    traffic: buffers,
-    liftSizeLimit: () => {
-      transport.maxHttpBufferSize = maxPayloadBytes
-    },
-    netSockets: () => [internals.dataSocketOf(transport), response?.socket].filter((socket) => socket != null)
-  }
-  const relay: RelayTransport = Object.assign(transport, extension)
-  return relay
+const keyPattern = /^[+/0-9A-Za-z]{22}==$/
+const protocolPattern = /^[!#$%&'*+.^_`|~\w-]+$/
+
+/** The response that accepts a WebSocket, or the reason why there is none. */
+const acceptWebSocket = ({ headers }: IncomingMessage): Buffer | GateRejection => {
+  const { "sec-websocket-key": key = "", "sec-websocket-protocol": offered, "sec-websocket-version": version } = headers
+  if (version !== "13") return { ...engineErrors.badRequest, status: 426, headers: { "Sec-WebSocket-Version": "13" } }
+  const protocol = offered?.split(",")[0]?.trim()
+  if (!keyPattern.test(key) || (protocol !== undefined && !protocolPattern.test(protocol)))
+    return engineErrors.badRequest
+  const accept = createHash("sha1").update(`${key}${acceptSuffix}`).digest("base64")
+  const lines = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"]
+  lines.push(`Sec-WebSocket-Accept: ${accept}`)
+  if (protocol !== undefined) lines.push(`Sec-WebSocket-Protocol: ${protocol}`)
+  return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1")
 }
 
-/** Bytes per second that a connection must receive to count as alive. Slower senders would hold memory for ever. */
-const minBytesPerSecond = 1024
+/** Methods that a page of another origin may use. */
+const corsMethods = "GET,POST"
 
-const measureProgress = (socket: Socket) => ({
-  socket,
-  bytesRead: socket.bytesRead,
-  ...writeProgressOf(socket)
-})
-
-/** True when the peer sent bytes or took queued ones. Unqueued ones prove nothing: a network buffer may hold them. */
-const hasProgressed = (before: ReturnType<typeof measureProgress>, millis: number): boolean => {
-  const now = measureProgress(before.socket)
-  return (
-    now.bytesRead - before.bytesRead >= (minBytesPerSecond * millis) / 1000 ||
-    (before.bytesQueued > 0 && now.bytesSent > before.bytesSent)
-  )
-}
-
-/** Keeps a connection open while bytes move: a member cannot answer a ping before the end of a long message. */
-const extendKeepaliveOnProgress = (engineSocket: EngineSocket): void => {
-  const netSockets = () => relayTransportOf(engineSocket).netSockets()
-  internals.replacePongTimer(engineSocket, (millis) => {
-    const baseline = netSockets().map(measureProgress)
-    return setTimeout(() => {
-      const isMoving = baseline.some((progress) => hasProgressed(progress, millis))
-      // Polling opens new connections; a new one proves that the member is alive.
-      const hasNewSocket = () => netSockets().some((now) => !baseline.some(({ socket }) => socket === now))
-      // The member also expects pings, and Engine.IO sends none before the last one is answered.
-      if (isMoving || hasNewSocket()) internals.sendPing(engineSocket)
-      else internals.closeStaleSocket(engineSocket)
-    }, millis)
-  })
-  // Engine.IO forgets a pending ping with the old transport, and sends the next one only after its pong.
-  engineSocket.on("upgrade", () => internals.sendPing(engineSocket))
-}
-
-/** Relays messages as bytes. */
-export class RelayEngine extends Server {
+/** Serves Engine.IO, revision 4, over WebSocket and long polling. */
+export class RelayEngine {
+  /** By the id of their session. */
+  readonly connections = new Map<string, RelayConnection>()
+  readonly pings: Deadlines<RelayConnection>
+  readonly pongs: Deadlines<RelayConnection>
+  readonly pingTimeout: number
+  readonly makeId = (): string => randomUUID()
+  readonly #context: ConnectionContext
+  readonly #access: PageAccess
   readonly #maxPayloadBytes: number
-  constructor(settings: Parameters<typeof makeEngineOptions>[0]) {
-    super(makeEngineOptions(settings))
-    this.#maxPayloadBytes = maxPayloadBytes(settings.maxMessageBytes ?? defaultMaxMessageBytes)
-    this.on("connection", (engineSocket: EngineSocket) => {
-      internals.keepRequestHead(engineSocket)
-      extendKeepaliveOnProgress(engineSocket)
-      relayTransportOf(engineSocket).onConnection?.(engineSocket)
-    })
+  /** The end of an open packet. */
+  readonly #openSettings: string
+
+  constructor(settings: EngineSettings, context: ConnectionContext) {
+    const { allowedOrigins = [], maxMessageBytes = defaultMaxMessageBytes } = settings
+    const { pingInterval = defaultPingInterval, pingTimeout = defaultPingTimeout } = settings
+    this.pings = new Deadlines(pingInterval, (connection) => connection.sendPing())
+    this.pongs = new Deadlines(pingTimeout, (connection) => connection.onPongDue())
+    this.pingTimeout = pingTimeout
+    this.#context = context
+    this.#access = { allowedOrigins, schemes: ["http", "https"] }
+    this.#maxPayloadBytes = maxPayloadBytes(maxMessageBytes)
+    this.#openSettings = `"pingInterval":${pingInterval},"pingTimeout":${pingTimeout},"maxPayload":${maxMessageBytes}}`
   }
 
-  protected override createTransport(name: string, incoming: IncomingMessage): Transport {
-    const request = internals.asEngineRequest(incoming)
-    return name === "websocket" ? new ByteWebSocket(request) : makePollingTransport(request, this.#maxPayloadBytes)
+  openPacket({ id, polling }: RelayConnection): string {
+    const upgrades = polling === undefined ? "[]" : '["websocket"]'
+    return `0{"sid":"${id}","upgrades":${upgrades},${this.#openSettings}`
+  }
+
+  handleRequest(request: IncomingMessage, response: ServerResponse): void {
+    for (const [name, value] of Object.entries(corsHeaders(request, this.#access))) response.setHeader(name, value)
+    if (request.method === "OPTIONS" && response.hasHeader("Access-Control-Allow-Origin")) {
+      const requested = request.headers["access-control-request-headers"]
+      response.setHeader("Access-Control-Allow-Methods", corsMethods)
+      if (requested !== undefined) response.setHeader("Access-Control-Allow-Headers", requested)
+      response.writeHead(204, { "Content-Length": "0" }).end()
+      return
+    }
+    const { revision, sid, transport } = readQuery(request)
+    if (transport !== "polling" && transport !== "websocket") rejectRequest(response, engineErrors.unknownTransport)
+    else if (sid !== "") {
+      const connection = this.connections.get(sid)
+      if (connection === undefined) rejectRequest(response, engineErrors.unknownSession)
+      else if (connection.polling === undefined || transport !== "polling" || revision !== "4") {
+        rejectRequest(response, engineErrors.badRequest)
+      } else connection.polling.onRequest(request, response)
+    } else if (request.method !== "GET") rejectRequest(response, engineErrors.badMethod)
+    else if (transport === "websocket") rejectRequest(response, engineErrors.badRequest)
+    else if (revision !== "4") rejectRequest(response, engineErrors.unsupportedProtocol)
+    else {
+      this.#open(request, (listener) => new PollingTransport(listener, this.#maxPayloadBytes)).polling?.onRequest(
+        request,
+        response
+      )
+    }
+  }
+
+  handleUpgrade(request: IncomingMessage, duplex: Duplex, head: Buffer): void {
+    const { revision, sid, transport } = readQuery(request)
+    const accepted = acceptWebSocket(request)
+    if (!(duplex instanceof Socket) || transport !== "websocket") {
+      return rejectUpgrade(duplex, engineErrors.unknownTransport)
+    }
+    if (revision !== "4") return rejectUpgrade(duplex, engineErrors.unsupportedProtocol)
+    if (!Buffer.isBuffer(accepted)) return rejectUpgrade(duplex, accepted)
+    const open = (listener: TransportListener) =>
+      new WebSocketTransport(duplex, accepted, listener, this.#maxPayloadBytes)
+    if (sid === "") this.#open(request, open)
+    else {
+      const connection = this.connections.get(sid)
+      if (connection === undefined) return rejectUpgrade(duplex, engineErrors.unknownSession)
+      const upgrade = connection.beginUpgrade()
+      if (upgrade === undefined) return rejectUpgrade(duplex, engineErrors.badRequest)
+      upgrade.start(open(upgrade))
+    }
+    if (head.length > 0) duplex.unshift(head)
+    return undefined
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    for (const connection of this.connections.values()) connection.close()
+    this.pings.clear()
+    this.pongs.clear()
+  }
+
+  #open(
+    { headers, socket, url }: IncomingMessage,
+    open: (listener: TransportListener) => PollingTransport | WebSocketTransport
+  ): RelayConnection {
+    const address = socket.remoteAddress ?? "unknown"
+    const connection = new RelayConnection(this, this.#context, { headers, url }, address, open)
+    this.connections.set(connection.id, connection)
+    this.#context.limitConnections(this.connections.size)
+    return connection
   }
 }

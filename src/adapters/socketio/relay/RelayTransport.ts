@@ -1,27 +1,25 @@
-import type { Socket } from "node:net"
-import type { Socket as EngineSocket, Transport } from "engine.io"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"
 import type { Traffic, TrafficListener } from "../connection/Traffic.ts"
 
-/** What a transport reports past the events of Engine.IO. */
+/** What a transport reports. */
 export interface TransportListener extends TrafficListener {
-  /** Receives short messages, where the transport can report them. */
-  readonly onShortMessage: (bytes: Buffer) => void
+  /** True once messages of any allowed size are accepted. */
+  readonly isAdmitted: boolean
+  /** Gets a packet of Engine.IO: its type as a digit, and its data. */
+  readonly onPacket: (packet: Buffer) => void
+  readonly onBinary: () => void
+  /** Counts a frame that carries no packet. */
+  readonly onControlFrame: () => void
+  /** Runs once, with the code of the reason. */
+  readonly onTransportClosed: (transport: RelayTransport, reason: string) => void
 }
 
-/** A transport of Engine.IO that relays messages as bytes. */
-export interface RelayTransport extends Transport {
-  readonly traffic: Traffic
-  listener: TransportListener | undefined
-  /** Prepares the transport that opened a connection. */
-  readonly onConnection?: (engineSocket: EngineSocket) => void
-  /** Sends a message at once; false when it has to wait in Engine.IO's queue. */
-  readonly trySend: (message: OutboundMessage) => boolean
-  /** Accepts messages of any allowed size: the member is admitted. */
-  readonly liftSizeLimit: () => void
-  /** The connections that carry messages now. */
-  readonly netSockets: () => ReadonlyArray<Socket>
+/** A way to carry the packets of a connection. */
+export interface RelayTransport extends Traffic {
+  listener: TransportListener
+  readonly send: (message: OutboundMessage) => void
+  /** Sends a packet of Engine.IO. */
+  readonly sendPacket: (packet: string) => void
+  /** Closes the transport; `discard` drops what the peer has not read. `onClosed` runs when nothing waits any more. */
+  readonly close: (discard: boolean, onClosed: () => void) => void
 }
-
-/** The transport that a connection uses now. {@link RelayEngine} makes no others. */
-export const relayTransportOf = ({ transport }: EngineSocket): RelayTransport => transport as RelayTransport

@@ -3,9 +3,10 @@ import type { Socket as EngineSocket, Transport } from "engine.io"
 import type { ExtendedError, Socket } from "socket.io"
 import { type Packet, PacketType } from "socket.io-parser"
 import { Result } from "effect"
-import type { AdmissionRejected } from "../../../application/ports/Transport.ts"
+import type { AdmissionRejected, Handshake } from "../../../application/ports/Transport.ts"
 import { isJsonObject } from "../../../domain/json.ts"
 import { serverCloseReason } from "../closeReasons.ts"
+import { makeHandshake } from "../gate.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { maxPayloadBytes } from "../connection/engineOptions.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
@@ -128,6 +129,8 @@ export class StockConnection extends MemberConnection {
         : 0,
     pauseFor: (millis) => this.#webSocket?.pauseFor(millis)
   }
+  readonly remoteAddress: string
+  readonly #engineSocket: EngineSocket
   readonly #queue: OutboundQueue
   readonly #polling: ReturnType<typeof trackPolling>
   #webSocket: ReturnType<typeof watchWebSocket>
@@ -138,7 +141,9 @@ export class StockConnection extends MemberConnection {
   #emit: Emit = () => undefined
 
   constructor(engineSocket: EngineSocket, context: ConnectionContext) {
-    super(engineSocket, context)
+    super(context)
+    this.#engineSocket = engineSocket
+    this.remoteAddress = engineSocket.remoteAddress
     this.#queue = new OutboundQueue(engineSocket, (bytes) => {
       if (isPolling(engineSocket.transport)) this.#polling.onFlush(bytes)
     })
@@ -157,9 +162,13 @@ export class StockConnection extends MemberConnection {
     engineSocket.on("upgrade", (transport: Transport) => {
       this.#webSocket = watchWebSocket(transport, listener)
     })
-    engineSocket.once("close", () => {
+    engineSocket.on("packet", ({ type }: { readonly type: string }) => {
+      if (type !== "message") this.onControlPacket()
+    })
+    engineSocket.once("close", (reason: string, cause: unknown) => {
       this.#queue.close()
       this.#polling.close()
+      this.onClosed(serverCloseReason(reason, cause))
     })
   }
 
@@ -173,7 +182,10 @@ export class StockConnection extends MemberConnection {
     const link = new StockLink(socket, this, this.context)
     this.#link = link
     this.admit(link, this.#auth, {
-      onAdmitted: () => next(),
+      onAdmitted: () => {
+        this.#limitPayload(maxPayloadBytes(this.context.limits.maxMessageBytes))
+        next()
+      },
       onRejected: (error) => next(toStockConnectError(error)),
       onLeft: () => next(new Error("left"))
     })
@@ -191,31 +203,39 @@ export class StockConnection extends MemberConnection {
     return true
   }
 
-  override closeConnection(discard: boolean): void {
-    super.closeConnection(discard)
+  closeConnection(discard: boolean): void {
+    this.#engineSocket.close(discard)
     if (!discard) return
     this.#webSocket?.discard()
     this.#polling.destroyUnread()
   }
 
   closeMember(): void {
-    if (this.#link !== undefined) this.engineSocket.close()
+    if (this.#link !== undefined) this.#engineSocket.close()
   }
 
   write(message: OutboundMessage): void {
     this.#queue.write(message)
   }
 
-  protected liftSizeLimit(): void {
-    this.#limitPayload(maxPayloadBytes(this.context.limits.maxMessageBytes))
+  protected get isOpen(): boolean {
+    return this.#engineSocket.readyState === "open"
+  }
+
+  protected sendText(packet: string): void {
+    this.#engineSocket.send(packet)
+  }
+
+  protected handshake(auth: unknown): Handshake {
+    return makeHandshake(this.#engineSocket.request, this.remoteAddress, auth)
   }
 
   #limitPayload(maxBytes: number): void {
-    const { transport } = this.engineSocket
+    const { transport } = this.#engineSocket
     if (this.context.isExclusive && isPolling(transport)) transport.maxHttpBufferSize = maxBytes
   }
 
-  protected onPacket(packet: InboundPacket): Violation | undefined {
+  protected onInboundPacket(packet: InboundPacket): Violation | undefined {
     const { namespace: nsp } = packet
     switch (packet.type) {
       case "connect": {

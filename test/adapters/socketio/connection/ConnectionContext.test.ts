@@ -54,7 +54,7 @@ describe("the context of connections", () => {
     Effect.gen(function* () {
       const { context, exceeded, read } = yield* start({}, { connections: 10 })
       const [first, second] = [connection(), connection()]
-      context.unauthenticated.add(first).add(second)
+      for (const one of [first, second]) context.unauthenticated.start(one)
       context.limitConnections(266)
       assert.deepStrictEqual([first.closed, exceeded, read("unauthenticated_connections")], [[], [], 2])
       context.limitConnections(267)
