@@ -13,7 +13,6 @@ const findNativeUnmask = (): NativeUnmask | undefined => {
   }
 }
 
-const nativeUnmask = findNativeUnmask()
 const nativeMask = Buffer.alloc(4)
 
 /** From this length on, the call of native code costs less than it saves. */
@@ -36,24 +35,25 @@ const unmaskWords = (bytes: Buffer, from: number, to: number, mask: number): voi
  * Unmasks the bytes between two indices in place (RFC 6455 §5.3), with the mask of four bytes at `maskAt`. `offset` is the
  * number of bytes of the payload before them.
  */
-export const unmask = (
-  bytes: Buffer,
-  from: number,
-  to: number,
-  masks: Buffer,
-  maskAt: number,
-  offset: number
-): void => {
-  const maskByte = (index: number): number => masks[maskAt + ((index - from + offset) & 3)] ?? 0
-  if (nativeUnmask !== undefined && to - from >= minNativeBytes) {
-    for (let index = 0; index < 4; index++) nativeMask[index] = maskByte(from + index)
-    return nativeUnmask(bytes.subarray(from, to), nativeMask)
+type Unmask = (bytes: Buffer, from: number, to: number, masks: Buffer, maskAt: number, offset: number) => void
+
+/** Makes a way to unmask, which leaves long payloads to `native`. */
+export const makeUnmask =
+  (native: NativeUnmask | undefined): Unmask =>
+  (bytes, from, to, masks, maskAt, offset) => {
+    const maskByte = (index: number): number => masks[maskAt + ((index - from + offset) & 3)] ?? 0
+    if (native !== undefined && to - from >= minNativeBytes) {
+      for (let index = 0; index < 4; index++) nativeMask[index] = maskByte(from + index)
+      return native(bytes.subarray(from, to), nativeMask)
+    }
+    let at = from
+    for (; at < to && ((bytes.byteOffset + at) & 3) !== 0; at++) bytes[at] = (bytes[at] ?? 0) ^ maskByte(at)
+    const wordsEnd = at + ((to - at) & ~3)
+    // All current processors are little-endian.
+    const word = maskByte(at) | (maskByte(at + 1) << 8) | (maskByte(at + 2) << 16) | (maskByte(at + 3) << 24)
+    if (wordsEnd > at) unmaskWords(bytes, at, wordsEnd, word)
+    for (at = wordsEnd; at < to; at++) bytes[at] = (bytes[at] ?? 0) ^ maskByte(at)
+    return undefined
   }
-  let at = from
-  for (; at < to && ((bytes.byteOffset + at) & 3) !== 0; at++) bytes[at] = (bytes[at] ?? 0) ^ maskByte(at)
-  const wordsEnd = at + ((to - at) & ~3)
-  // All current processors are little-endian.
-  const word = maskByte(at) | (maskByte(at + 1) << 8) | (maskByte(at + 2) << 16) | (maskByte(at + 3) << 24)
-  if (wordsEnd > at) unmaskWords(bytes, at, wordsEnd, word)
-  for (at = wordsEnd; at < to; at++) bytes[at] = (bytes[at] ?? 0) ^ maskByte(at)
-}
+
+export const unmask = makeUnmask(findNativeUnmask())
