@@ -106,6 +106,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
         this.#engine.pongs.stop(this)
         return this.#engine.pings.start(this)
       case packetTypes.close:
+        this.polling?.poke()
         return this.#close(true, "transport_closed")
       case packetTypes.ping:
         return this.#close(true, "transport_error")
