@@ -267,6 +267,7 @@ export class WebSocketTransport implements RelayTransport, FrameHandler {
 
   /** Ends the connection: the peer has closed it, or violates the protocol. */
   #end(code: number, reason: string): void {
+    if (this.#state === "ended") return
     for (const message of this.#deferred?.splice(0) ?? []) this.#handle(message)
     this.#sendClose(code)
     this.#state = "ended"
