@@ -27,10 +27,10 @@ const notes: { readonly [cell: string]: string } = {
   "functions in Chromium": "yes, [keepalive](#keepalive-in-bun-and-browsers)",
   "agent in workerd": "yes, [WebSocket](#members-in-workerd)",
   "functions in workerd": "yes, [WebSocket](#members-in-workerd)",
-  "command in Bun": "yes, without [Server](#a-server-in-bun) and [packs](#packs-in-bun)",
+  "command in Bun": "yes, without [packs](#packs-in-bun)",
   "packs in Bun": "[no](#packs-in-bun)",
-  "server in Bun": "[no](#a-server-in-bun)",
-  "server in Deno": "yes, [keepalive](#a-server-in-deno), not tested with Redis"
+  "server in Bun": "yes, not tested with Redis",
+  "server in Deno": "yes, not tested with Redis"
 }
 
 /** What could run, and does not run here. */
