@@ -52,8 +52,10 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
   /** The scope of the session; it closes after the link. */
   readonly scope = Scope.makeUnsafe()
   readonly #context: MessageLinkContext
-  readonly #pendingRequests = new Map<number, PendingRequest>()
-  readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
+  // Made when they are needed: most members are idle.
+  #pendingRequests: Map<number, PendingRequest> | undefined
+  #fibers: Set<Fiber.Fiber<unknown, unknown>> | undefined
+  #closed: Deferred.Deferred<string> | undefined
   #requestCount = 0
   /** Random: a client may acknowledge a request of its previous connection here, which must not match a pending one. */
   #lastRequestId = randomInt(maxRequestId)
@@ -63,7 +65,6 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
   #reportedBacklog = 0
   #onMessage: MessageHandler | undefined
   #closeReason: string | undefined
-  readonly #closed = Deferred.makeUnsafe<string>()
 
   constructor(id: string, context: MessageLinkContext) {
     this.id = id
@@ -103,7 +104,10 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
   }
 
   get closed(): Effect.Effect<string> {
-    return Deferred.await(this.#closed)
+    return Effect.suspend(() => {
+      if (this.#closeReason !== undefined) return Effect.succeed(this.#closeReason)
+      return Deferred.await((this.#closed ??= Deferred.makeUnsafe()))
+    })
   }
 
   get closeScope(): Effect.Effect<void> {
@@ -146,17 +150,18 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
       return () => clearImmediate(soon)
     }
     this.#requestCount += 1
+    const requests = (this.#pendingRequests ??= new Map())
     const id = this.#nextRequestId()
     const onTimeout = () => {
       const more = extend === undefined ? 0 : Duration.toMillis(extend())
       if (more > 0) pending.timer = setTimeout(onTimeout, Math.min(more, maxTimerMillis))
-      else if (this.#pendingRequests.delete(id)) onReply(Exit.fail(new RequestTimeout({ timeout })))
+      else if (requests.delete(id)) onReply(Exit.fail(new RequestTimeout({ timeout })))
     }
     const pending = { onReply, timer: setTimeout(onTimeout, Math.min(Duration.toMillis(timeout), maxTimerMillis)) }
-    this.#pendingRequests.set(id, pending)
+    requests.set(id, pending)
     this.#send(this.encodeEvent(id, event, body))
     return () => {
-      if (this.#pendingRequests.delete(id)) clearTimeout(pending.timer)
+      if (requests.delete(id)) clearTimeout(pending.timer)
     }
   }
 
@@ -168,10 +173,10 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
   onPacket(packet: ReceivedMessage): "accepted" | "unsolicited_ack" | "not_admitted" {
     if (packet.type === "ack") {
       this.#ackCount += 1
-      const pending = this.#pendingRequests.get(packet.id)
+      const pending = this.#pendingRequests?.get(packet.id)
       // A late acknowledgement of a cancelled request is legal.
       if (pending === undefined) return this.#ackCount > this.#requestCount ? "unsolicited_ack" : "accepted"
-      this.#pendingRequests.delete(packet.id)
+      this.#pendingRequests?.delete(packet.id)
       clearTimeout(pending.timer)
       pending.onReply(Exit.succeed(packet.values))
       return "accepted"
@@ -192,9 +197,9 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
       onExit(exit)
       return false
     }
-    this.#fibers.add(fiber)
+    const fibers = (this.#fibers ??= new Set()).add(fiber)
     fiber.addObserver((ended) => {
-      this.#fibers.delete(fiber)
+      fibers.delete(fiber)
       onExit(ended)
     })
     return true
@@ -209,7 +214,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
   }
 
   get #interruptFibers(): Effect.Effect<void> {
-    return Fiber.interruptAll([...this.#fibers])
+    return this.#fibers === undefined ? Effect.void : Fiber.interruptAll([...this.#fibers])
   }
 
   #end(reason: string): void {
@@ -217,13 +222,13 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     this.#closeReason = reason
     countFreedMember(this.#reportedBacklog)
     this.#onMessage = undefined
-    const pending = [...this.#pendingRequests.values()]
-    this.#pendingRequests.clear()
+    const pending = [...(this.#pendingRequests?.values() ?? [])]
+    this.#pendingRequests?.clear()
     for (const { onReply, timer } of pending) {
       clearTimeout(timer)
       onReply(Exit.fail(new LinkClosed({ reason })))
     }
-    Deferred.doneUnsafe(this.#closed, Exit.succeed(reason))
+    if (this.#closed !== undefined) Deferred.doneUnsafe(this.#closed, Exit.succeed(reason))
   }
 
   #reply(id: number | undefined, event: string, exit: Exit.Exit<Reply>): void {
@@ -240,7 +245,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
 
   #nextRequestId(): number {
     do this.#lastRequestId = (this.#lastRequestId % maxRequestId) + 1
-    while (this.#pendingRequests.has(this.#lastRequestId))
+    while (this.#pendingRequests?.has(this.#lastRequestId) === true)
     return this.#lastRequestId
   }
 

@@ -43,9 +43,10 @@ const notifyNodes = (
   { nodes, state }: MemoryOffices,
   { _tag, membership, sid }: Extract<MembershipEvent, { membership: unknown }>
 ) => {
-  const others = membersOf(state, membership.office).filter((member) => member.sid !== sid)
+  const members = membersOf(state, membership.office)
   for (const [name, node] of nodes) {
-    const recipients = others.filter((member) => member.node === name).map((member) => member.sid)
+    const recipients: Array<string> = []
+    for (const member of members) if (member.node === name && member.sid !== sid) recipients.push(member.sid)
     // The member's own node counts members and ends calls, even without other members.
     if (recipients.length > 0 || node.registrations.has(sid))
       notifyListeners(node, { _tag, sid, membership, recipients })

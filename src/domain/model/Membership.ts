@@ -31,7 +31,7 @@ export interface Session {
   readonly role: Option.Option<Role>
   readonly membership: Option.Option<Membership>
   /** The time of its join in epoch milliseconds; missing outside an office. */
-  readonly joinedAt?: number
+  readonly joinedAt?: number | undefined
   /** A secret that identifies the member of an old connection for a takeover. Empty: no takeover. */
   readonly reconnectKey: string
   /** The authenticated subject; empty without authentication. */
@@ -44,7 +44,7 @@ export interface Member extends Pick<Session, "sid" | "node" | "version"> {
   /** The revision of the join. Later joins have greater ones. */
   readonly joinRevision: number
   /** The time of the join in epoch milliseconds; missing for a member of a node without this field. */
-  readonly joinedAt?: number
+  readonly joinedAt?: number | undefined
 }
 
 /** `SessionInfo`: a member in a list of an office. The version is for display only. */

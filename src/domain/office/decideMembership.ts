@@ -2,6 +2,7 @@ import { HashMap, Option, Result } from "effect"
 import {
   type Member,
   type Membership,
+  type Role,
   type Session,
   type MembershipError,
   makeMembershipError,
@@ -12,7 +13,6 @@ import {
 import { type OfficeKey, type SessionId, officeIdOf } from "../model/ids.ts"
 import { nameKey } from "../model/names.ts"
 import { membershipConflict } from "./membershipConflict.ts"
-import { definedOnly } from "../objects.ts"
 
 /** The members of one office: at most one Agent, and Computers by the unique keys of their names. */
 export interface Office {
@@ -96,7 +96,7 @@ export const isComputerElsewhere = (state: MembershipState, office: OfficeKey, n
 /** How a session joins. */
 export interface JoinTerms {
   /** The time of the join in epoch milliseconds. */
-  readonly at?: number
+  readonly at?: number | undefined
   /** Replaces a member of the same identity; only on request. */
   readonly takeOver?: boolean
 }
@@ -109,7 +109,12 @@ export type MembershipCommand =
 
 export type MembershipEvent =
   | { readonly _tag: "Connected"; readonly session: Session }
-  | { readonly _tag: "Entered"; readonly sid: SessionId; readonly membership: Membership; readonly at?: number }
+  | {
+      readonly _tag: "Entered"
+      readonly sid: SessionId
+      readonly membership: Membership
+      readonly at?: number | undefined
+    }
   /** `replaced`: a new connection of the same member took the membership over. */
   | { readonly _tag: "Left"; readonly sid: SessionId; readonly membership: Membership; readonly replaced: boolean }
   | { readonly _tag: "Disconnected"; readonly sid: SessionId }
@@ -182,7 +187,7 @@ const decideJoin = (
     const other = HashMap.get(state.sessions, before.sid)
     if (!Option.exists(other, (found) => mayReplace(session, membership, takeOver, before, found))) {
       const { joinedAt, membership: current } = before
-      return Result.fail(membershipConflict(membership, { name: current.name, ...definedOnly({ joinedAt }) }))
+      return Result.fail(membershipConflict(membership, { name: current.name, joinedAt }))
     }
   }
   const size = memberCount(office)
@@ -195,7 +200,7 @@ const decideJoin = (
   return Result.succeed([
     ...(before === undefined ? [] : [left(before.sid, before.membership, true)]),
     ...(current === undefined ? [] : [left(sid, current)]),
-    { _tag: "Entered", sid, membership, ...definedOnly({ at }) }
+    { _tag: "Entered", sid, membership, at }
   ])
 }
 
@@ -212,9 +217,8 @@ export const decide = (
 ): Decision => {
   if (command._tag === "Connect") {
     const { reconnectKey, node, role, sid, subject, version } = command
-    return Result.succeed([
-      { _tag: "Connected", session: { sid, node, version, role, membership: Option.none(), reconnectKey, subject } }
-    ])
+    const session = { sid, node, version, role, membership: Option.none(), joinedAt: undefined, reconnectKey, subject }
+    return Result.succeed([{ _tag: "Connected", session }])
   }
   const { sid } = command
   const session = Option.getOrUndefined(HashMap.get(state.sessions, sid))
@@ -233,6 +237,9 @@ export const decide = (
   return Result.map(checkLeave(session, command.office), (membership) => [left(sid, membership)])
 }
 
+/** One object for each role: a Server has thousands of members. */
+const roles = { agent: Option.some<Role>("agent"), computer: Option.some<Role>("computer") }
+
 /** Applies an event of {@link decide} to the state. */
 export const evolve = (state: MembershipState, event: MembershipEvent): MembershipState => {
   if (event._tag === "Connected")
@@ -240,22 +247,24 @@ export const evolve = (state: MembershipState, event: MembershipEvent): Membersh
   if (event._tag === "Disconnected") return { ...state, sessions: HashMap.remove(state.sessions, event.sid) }
   const { membership, sid } = event
   const { name, office, role } = membership
+  const session = HashMap.getUnsafe(state.sessions, sid)
+  const { node, version } = session
   const revision = state.revision + 1
-  const time = definedOnly({ joinedAt: event._tag === "Entered" ? event.at : undefined })
-  const updateOffice = (before: Office): Office => {
-    if (event._tag === "Left") return removeMember(before, membership)
-    const { node, version } = HashMap.getUnsafe(state.sessions, sid)
-    return addMember(before, { sid, node, version, membership, joinRevision: revision, ...time })
-  }
-  const joined = { role: Option.some(role), membership: Option.some(membership), ...time }
-  const change = event._tag === "Left" ? { membership: Option.none() } : joined
+  const step = event._tag === "Entered" ? 1 : -1
   const countName = (count: Option.Option<number>) =>
-    Option.liftPredicate(Option.getOrElse(count, () => 0) + (event._tag === "Left" ? -1 : 1), (after) => after > 0)
+    Option.liftPredicate(Option.getOrElse(count, () => 0) + step, (after) => after > 0)
+  const before = findOffice(state, office)
+  const after =
+    event._tag === "Left"
+      ? removeMember(before, membership)
+      : addMember(before, { sid, node, version, membership, joinRevision: revision, joinedAt: event.at })
+  const change =
+    event._tag === "Left"
+      ? { membership: Option.none() }
+      : { role: roles[role], membership: Option.some(membership), joinedAt: event.at }
   return {
-    sessions: HashMap.modify(state.sessions, sid, (session) => ({ ...session, ...change })),
-    offices: HashMap.modifyAt(state.offices, office, (before) =>
-      Option.liftPredicate(updateOffice(Option.getOrElse(before, () => emptyOffice)), (after) => memberCount(after) > 0)
-    ),
+    sessions: HashMap.set(state.sessions, sid, { ...session, ...change }),
+    offices: memberCount(after) > 0 ? HashMap.set(state.offices, office, after) : HashMap.remove(state.offices, office),
     computerNames: role === "agent" ? state.computerNames : HashMap.modifyAt(state.computerNames, name, countName),
     revision
   }

@@ -11,7 +11,7 @@ import { officeIdOf } from "../model/ids.ts"
 /** The member that holds a membership, as far as a Server tells; `joinedAt` in epoch milliseconds. */
 export interface CurrentMember {
   readonly name?: string
-  readonly joinedAt?: number
+  readonly joinedAt?: number | undefined
 }
 
 const agentExists = "Room already has an agent"

@@ -4,7 +4,7 @@ import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
 import { type NodeTransport, type Link, notifyUsing } from "../../../src/application/ports/Transport.ts"
 import { NodeLink } from "../../../src/application/server/nodes/NodeLink.ts"
-import { type NewSession, OfficeRegistry, type Registration } from "../../../src/application/ports/OfficeRegistry.ts"
+import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { makeConnections } from "../../../src/application/server/connections/Connections.ts"
 import { Limits, ServerSettings } from "../../../src/application/server/Limits.ts"
 import { makeRequestBudget, makeInFlightCalls } from "../../../src/application/server/connections/InFlightCalls.ts"
@@ -142,17 +142,14 @@ export const makeParts = Effect.fnUntraced(function* (
   const provide = Effect.provideContext(services)
   const connections = yield* provide(makeConnections)
   const requestBudget = yield* provide(makeRequestBudget)
-  const open = Effect.fnUntraced(function* (
-    link: Link,
-    connect: (session: NewSession) => Effect.Effect<Registration, never, Scope.Scope> = registry.connect
-  ) {
-    yield* connections.reserve(link)
+  const open = Effect.fnUntraced(function* (link: Link, disconnect = registry.disconnect) {
+    yield* connections.reserve(link, disconnect)
     const session = { sid: link.id, version: "0.2.0", role: Option.none(), reconnectKey: "", subject: "" }
     return connections.open({
       link,
       line: lineForVersion({ major: 0, minor: 2, patch: 0 }),
       identity: { subject: `subject of ${link.id}`, grants: allGrants, expiresAt: undefined },
-      registration: yield* connect(session)
+      registration: yield* registry.connect(session)
     })
   })
   return {
@@ -165,7 +162,7 @@ export const makeParts = Effect.fnUntraced(function* (
     requestBudget,
     inFlightCalls: yield* provide(makeInFlightCalls(requestBudget)),
     notifications: yield* provide(makeNotifications(connections)),
-    /** Opens the connection of a link that is in no office. `connect` registers its session. */
+    /** Opens the connection of a link that is in no office. `disconnect` removes its session with the scope. */
     open
   }
 })

@@ -1,6 +1,5 @@
 import { Option } from "effect"
 import type { OfficeKey, SessionId } from "../../../domain/model/ids.ts"
-import { definedOnly } from "../../../domain/objects.ts"
 import { computerNamed, memberAt, type Office } from "../../../domain/office/decideMembership.ts"
 import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
 import {
@@ -210,7 +209,7 @@ export class LocalOffices {
     const local = node === this.#node ? this.#sessions.get(sid) : undefined
     if (local !== undefined) {
       const { role } = membership
-      const joined = { role: Option.some(role), membership: Option.some(membership), ...definedOnly({ joinedAt }) }
+      const joined = { role: Option.some(role), membership: Option.some(membership), joinedAt }
       local.session = { ...local.session, ...joined }
       const localMembers = this.#localMembers.get(membership.office) ?? new Set()
       this.#localMembers.set(membership.office, localMembers.add(sid))

@@ -4,7 +4,6 @@ import { type Member, type Membership, Role, type Session } from "../../../domai
 import { nameKey } from "../../../domain/model/names.ts"
 import type { OfficeKey, SessionId } from "../../../domain/model/ids.ts"
 import type { JoinTerms, Capacity } from "../../../domain/office/decideMembership.ts"
-import { definedOnly } from "../../../domain/objects.ts"
 import type { LocalOffices } from "./LocalOffices.ts"
 import type { ScriptName } from "./luaScripts.ts"
 import { type RedisUnavailable, type ScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
@@ -36,7 +35,7 @@ const MemberJson = Schema.Struct({
   node: Schema.String,
   version: Schema.String,
   membership: Schema.Struct({ office: Schema.String, role: Role, name: Schema.String }),
-  joinedAt: Schema.optionalKey(Schema.Finite)
+  joinedAt: Schema.optional(Schema.Finite)
 }).pipe(Schema.encodeKeys({ joinRevision: "since", membership: "seat", joinedAt: "at" }))
 
 /** Encodes a member for the scripts, which add its join revision. Nodes of older versions ignore `at` and `owner`. */
@@ -116,11 +115,7 @@ export const makeRegistryScripts = (node: string, address: string, { run }: Scri
     { reconnectKey, sid, subject, version }: Session,
     membership: Membership,
     joinedAt: number | undefined
-  ) =>
-    [
-      encodeMember({ sid, node, version, membership, ...definedOnly({ joinedAt }) }, hashText(subject)),
-      hashText(reconnectKey)
-    ] as const
+  ) => [encodeMember({ sid, node, version, membership, joinedAt }, hashText(subject)), hashText(reconnectKey)] as const
   return {
     reconcile: (lease: Duration.Duration, gracePeriod: Duration.Duration, local: LocalOffices) => {
       const { highestRevision, joined, pendingJoins } = local.reconcileState()

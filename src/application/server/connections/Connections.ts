@@ -1,4 +1,4 @@
-import { Clock, Effect, FiberSet, type Semaphore } from "effect"
+import { Clock, Effect, FiberSet, Scope, type Semaphore } from "effect"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import type { SessionId } from "../../../domain/model/ids.ts"
 import type { Membership } from "../../../domain/model/Membership.ts"
@@ -117,17 +117,16 @@ export const makeConnections = Effect.gen(function* () {
   const links = new Set<Link>()
   const connections = new Map<SessionId, Connection>()
 
-  const takeSlot = (link: Link) =>
-    Effect.suspend(() => {
-      if (links.size < maxConnections) return Effect.succeed(links.add(link))
-      metrics.limitExceeded("connections")
-      return new AdmissionRejected({
-        code: errorCodes.unavailable,
-        message: `This Server has ${maxConnections} connections and takes no more`,
-        reason: "too_many_connections",
-        retryable: true
-      })
+  const takeSlot = (link: Link) => {
+    if (links.size < maxConnections) return Effect.succeed(links.add(link))
+    metrics.limitExceeded("connections")
+    return new AdmissionRejected({
+      code: errorCodes.unavailable,
+      message: `This Server has ${maxConnections} connections and takes no more`,
+      reason: "too_many_connections",
+      retryable: true
     })
+  }
 
   const releaseSlot = (link: Link) =>
     Effect.sync(() => {
@@ -152,8 +151,18 @@ export const makeConnections = Effect.gen(function* () {
   }
 
   return {
-    /** Reserves a slot for a link as long as the scope, from before its authentication. Fails without a free slot. */
-    reserve: (link: Link) => Effect.acquireRelease(takeSlot(link), () => releaseSlot(link)),
+    /**
+     * Reserves a slot for a link as long as the scope, from before its authentication. Fails without a free slot. Runs
+     * `disconnect` with the session id before the release.
+     */
+    reserve: (link: Link, disconnect: (sid: SessionId) => Effect.Effect<void>) => {
+      // One small function, since every member keeps it.
+      const release = () => Effect.ensuring(disconnect(link.id), releaseSlot(link))
+      const reserving = Effect.flatMap(Effect.scope, (scope) =>
+        Effect.andThen(takeSlot(link), Scope.addFinalizerExit(scope, release))
+      )
+      return Effect.uninterruptible(reserving)
+    },
     /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
     open: (parts: ConnectionParts): Connection => {
       const now = clock.currentTimeMillisUnsafe()

@@ -93,7 +93,7 @@ const makeAcceptConnection = Effect.fnUntraced(function* ({ connections, coordin
       known?: Identity
     ): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
       const sid = link.id
-      yield* connections.reserve(link)
+      yield* connections.reserve(link, coordinator.disconnect)
       const line = lineForVersion(handshake.version, servedLines)
       const { identity, role } = yield* admit(handshake, line, known)
       const version = formatVersion(handshake.version)

@@ -1,11 +1,10 @@
 import { Duration, Effect, FiberSet, Semaphore } from "effect"
-import { type Membership, publicMembership } from "../../../domain/model/Membership.ts"
+import { type Membership, type MembershipError, publicMembership } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
 import { jsonBody } from "../../ports/Body.ts"
 import { NodeLink } from "../nodes/NodeLink.ts"
 import {
   type EvictionReason,
-  type NewSession,
   type OfficeCommand,
   OfficeRegistry,
   type RegistryChange,
@@ -40,6 +39,8 @@ const closeEvicted = ({ line, link }: Connection, reason: EvictionReason) => {
   return reason === takeoverReason ? Effect.andThen(notice, link.close(reason)) : link.close(reason)
 }
 
+type MemberChange = Extract<RegistryChange, { readonly _tag: "Entered" | "Left" }>
+
 interface MembershipParts {
   readonly connections: Connections
   readonly inFlightCalls: InFlightCalls
@@ -68,40 +69,40 @@ const makeAnnounceChange = Effect.fnUntraced(function* ({
     run(Effect.map(Effect.sleep(remoteReplyGrace), () => abortCalls(calls, office, reason)))
   }
 
-  return Effect.fnUntraced(
-    function* (change: RegistryChange) {
-      if (change._tag === "NodeLost") {
-        yield* Effect.logWarning("node lost", { node: change.node })
-        return nodeLink.onNodeLost(change.node)
-      }
-      if (change._tag === "Evicted") {
-        const { reason, sid } = change
-        yield* Effect.logInfo("session evicted", { sid, reason })
-        const connection = connections.get(sid)
-        // In the background: closing a connection disconnects its session, which announces changes itself.
-        return void run(connection === undefined ? Effect.void : closeEvicted(connection, reason))
-      }
-      const { _tag, recipients, membership, sid } = change
-      const connection = connections.get(sid)
-      if (connection !== undefined) {
-        chargeFanOut(connection, recipients.length)
-        const { subject } = connection.identity
-        const line = connection.line.name
-        const shown = publicMembership(membership)
-        for (const observe of membershipObservers) observe({ _tag, sid, membership: shown, line, subject })
-        const { name, office, role } = shown
-        const fields = { sid, office, line, role, name }
-        yield* _tag === "Entered" ? Effect.logInfo("joined", fields) : Effect.logInfo("left", fields)
-      }
-      if (_tag === "Left") {
-        abortCallsOf(connection, sid, membership)
-        // Deferred notifications of one office must reach the client before those of the next.
-        if (connection !== undefined) notifications.flush(connection)
-      }
-      notifications.notify(recipients, { _tag, membership })
-    },
-    Effect.catchCause((cause) => Effect.logError("membership notification failed", cause))
-  )
+  const observe = (connection: Connection, { _tag, membership, recipients, sid }: MemberChange) => {
+    chargeFanOut(connection, recipients.length)
+    const { subject } = connection.identity
+    const line = connection.line.name
+    const shown = publicMembership(membership)
+    for (const observe of membershipObservers) observe({ _tag, sid, membership: shown, line, subject })
+    const { name, office, role } = shown
+    const fields = { sid, office, line, role, name }
+    return _tag === "Entered" ? Effect.logInfo("joined", fields) : Effect.logInfo("left", fields)
+  }
+
+  return (change: RegistryChange): Effect.Effect<void> => {
+    if (change._tag === "NodeLost") {
+      nodeLink.onNodeLost(change.node)
+      return Effect.logWarning("node lost", { node: change.node })
+    }
+    const { sid } = change
+    const connection = connections.get(sid)
+    if (change._tag === "Evicted") {
+      const { reason } = change
+      // In the background: closing a connection disconnects its session, which announces changes itself.
+      if (connection !== undefined) run(closeEvicted(connection, reason))
+      return Effect.logInfo("session evicted", { sid, reason })
+    }
+    const { _tag, membership, recipients } = change
+    const logged = connection === undefined ? Effect.void : observe(connection, change)
+    if (_tag === "Left") {
+      abortCallsOf(connection, sid, membership)
+      // Deferred notifications of one office must reach the client before those of the next.
+      if (connection !== undefined) notifications.flush(connection)
+    }
+    notifications.notify(recipients, { _tag, membership })
+    return logged
+  }
 })
 
 export type MembershipCoordinator = Effect.Success<ReturnType<typeof makeMembershipCoordinator>>
@@ -117,13 +118,6 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (parts: Mem
   // Needs no bound: announcing never waits for a client.
   const pendingChanges: Array<RegistryChange> = []
 
-  /** Announces the next change. Gives the number of its recipients. */
-  const announceNext = Effect.suspend(() => {
-    const change = pendingChanges.shift()
-    if (change === undefined) return Effect.succeed(0)
-    return Effect.as(announceChange(change), "recipients" in change ? change.recipients.length : 0)
-  })
-
   /** Announces the pending changes in order, each one to all of its recipients before the next. */
   const announcePending = announceLock.withPermit(
     Effect.suspend(() => {
@@ -131,11 +125,19 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (parts: Mem
       return Effect.whileLoop({
         while: () => pendingChanges.length > 0,
         body: () => {
-          if (sent < notificationsPerTurn) return announceNext
-          sent = 0
-          return Effect.as(Effect.yieldNow, 0)
+          if (sent >= notificationsPerTurn) {
+            sent = 0
+            return Effect.yieldNow
+          }
+          const change = pendingChanges.shift()
+          if (change === undefined) return Effect.void
+          if ("recipients" in change) sent += change.recipients.length
+          return Effect.catchCause(
+            Effect.suspend(() => announceChange(change)),
+            (cause) => Effect.logError("membership notification failed", cause)
+          )
         },
-        step: (recipients) => void (sent += recipients)
+        step: () => undefined
       })
     })
   )
@@ -150,21 +152,23 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (parts: Mem
       return Effect.andThen(registry.disconnect(sid), announceLater)
     })
 
+  const now = Promise.resolve()
+  const announceRest = () => {
+    if (pendingChanges.length > 0) run(announceLater)
+  }
   yield* registry.subscribe((change) => {
     // The fiber that applied a command announces its changes; the next turn announces those of other nodes.
-    if (pendingChanges.push(change) > 1) return
-    void Promise.resolve().then(() => {
-      if (pendingChanges.length > 0) run(announceLater)
-    })
+    if (pendingChanges.push(change) === 1) void now.then(announceRest)
   })
 
+  const capacity = { offices, membersPerOffice }
   return {
-    /** Registers a session as long as the scope. */
-    connect: (session: NewSession) => Effect.acquireRelease(registry.connect(session), () => disconnect(session.sid)),
+    /** Registers a session, until {@link disconnect}. */
+    connect: registry.connect,
+    /** Removes a session, if it is registered. */
+    disconnect,
     /** Applies a join or leave. The members of this node have been notified when it returns. */
-    apply: Effect.fnUntraced(function* (command: OfficeCommand) {
-      yield* registry.apply(command, { offices, membersPerOffice })
-      yield* announcePending
-    }, Effect.uninterruptible)
+    apply: (command: OfficeCommand): Effect.Effect<void, MembershipError> =>
+      Effect.uninterruptible(Effect.andThen(registry.apply(command, capacity), announcePending))
   }
 })

@@ -62,12 +62,8 @@ export const makeNotifications = Effect.fnUntraced(function* (connections: Conne
   const notify = (recipients: ReadonlyArray<string>, notification: Notification): void => {
     const now = clock.currentTimeMillisUnsafe()
     const isAgentLeft = notification._tag === "Left" && notification.membership.role === "agent"
-    const encoded = new Map<ProtocolLine, EncodedNotification>()
-    const encodeOnce = (line: ProtocolLine) => {
-      const message = encodeNotification(line, notification)
-      encoded.set(line, message)
-      return message
-    }
+    // The members of an office share a line.
+    let encoded: { readonly line: ProtocolLine; readonly message: EncodedNotification } | undefined
     for (const sid of recipients) {
       const connection = connections.get(sid)
       if (connection === undefined || connection.closing) continue
@@ -76,7 +72,9 @@ export const makeNotifications = Effect.fnUntraced(function* (connections: Conne
       if (isAgentLeft) flush(connection)
       const backlog = isAgentLeft ? 0 : connection.link.backlog()
       if (backlog <= notificationBacklogBytes && connection.notificationBacklog === undefined) {
-        send(connection, encoded.get(connection.line) ?? encodeOnce(connection.line))
+        const { line } = connection
+        if (encoded?.line !== line) encoded = { line, message: encodeNotification(line, notification) }
+        send(connection, encoded.message)
         continue
       }
       defer(connection, notification)

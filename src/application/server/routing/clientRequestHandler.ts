@@ -55,13 +55,14 @@ interface HandlerParts {
 const makeOtherLinesWarning = Effect.gen(function* () {
   const registry = yield* OfficeRegistry
   const servedLines = yield* ServedLines
-  return Effect.fnUntraced(function* (line: ProtocolLine, office: string) {
-    const others = servedLines.filter(({ name }) => name !== line.name)
-    const inUse = yield* registry.areInUse(others.map(({ officeKey }) => officeKey(office)))
-    const otherLines = others.filter((_, index) => inUse[index] === true).map(({ name }) => name)
-    if (otherLines.length === 0) return
-    yield* Effect.logWarning("office id in use on another protocol line", { office, line: line.name, otherLines })
-  })
+  return (line: ProtocolLine, office: string) => {
+    const others = servedLines.filter((other) => other !== line)
+    return Effect.flatMap(registry.areInUse(others.map(({ officeKey }) => officeKey(office))), (inUse) => {
+      if (!inUse.includes(true)) return Effect.void
+      const otherLines = others.filter((_, index) => inUse[index] === true).map(({ name }) => name)
+      return Effect.logWarning("office id in use on another protocol line", { office, line: line.name, otherLines })
+    })
+  }
 })
 
 /** Makes the functions that let a client join, leave and list offices. */
@@ -72,35 +73,28 @@ const makeMembershipRequests = Effect.fnUntraced(function* (coordinator: Members
   const { checkMembership, checkRequestId } = yield* makeLengthChecks
   const warnOfOtherLines = yield* makeOtherLinesWarning
 
-  const join = Effect.fnUntraced(
-    function* (
-      { body, connection: { identity, isOperator, line, link } }: ClientRequest,
-      definition: ServerRequests["join"]
-    ) {
-      const request = Result.flatMap(decodeHead(body, definition.request.decode), checkMembership)
-      const { name, officeId, role, takeOver = false } = yield* Effect.fromResult(request)
-      const at = clock.currentTimeMillisUnsafe()
-      const invalid = checkCredentials(authenticator, identity, at)
-      if (invalid !== undefined) return yield* unauthorized(invalid.message)
-      const denial = checkJoinRights(identity, { office: officeId, role, name })
-      if (denial !== undefined) return yield* forbidden(denial)
-      if (!isOperator && isOperatorLike(name)) return yield* forbidden(operatorNameDenial)
-      // From here on a rejection may name the current member: this client may join the office.
-      const office = line.officeKey(officeId)
-      yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office, at, takeOver })
-      yield* warnOfOtherLines(line, officeId)
-    },
-    (joining, { connection: { link } }) =>
-      Effect.tapError(joining, ({ message: reason }) => Effect.logWarning("join rejected", { sid: link.id, reason }))
-  )
+  const join = ({ body, connection }: ClientRequest, definition: ServerRequests["join"]) => {
+    const request = Result.flatMap(decodeHead(body, definition.request.decode), checkMembership)
+    if (Result.isFailure(request)) return Effect.fail(request.failure)
+    const { name, officeId, role, takeOver = false } = request.success
+    const { identity, isOperator, line, link } = connection
+    const at = clock.currentTimeMillisUnsafe()
+    const invalid = checkCredentials(authenticator, identity, at)
+    if (invalid !== undefined) return Effect.fail(unauthorized(invalid.message))
+    const denial =
+      checkJoinRights(identity, { office: officeId, role, name }) ??
+      (!isOperator && isOperatorLike(name) ? operatorNameDenial : undefined)
+    if (denial !== undefined) return Effect.fail(forbidden(denial))
+    // From here on a rejection may name the current member: this client may join the office.
+    const office = line.officeKey(officeId)
+    const joining = coordinator.apply({ _tag: "Join", sid: link.id, role, name, office, at, takeOver })
+    return Effect.andThen(joining, () => warnOfOtherLines(line, officeId))
+  }
 
-  const leave = Effect.fnUntraced(function* (
-    { body, connection: { line, link } }: ClientRequest,
-    definition: ServerRequests["leave"]
-  ) {
-    const { officeId } = yield* Effect.fromResult(decodeHead(body, definition.request.decode))
-    yield* coordinator.apply({ _tag: "Leave", sid: link.id, office: line.officeKey(officeId) })
-  })
+  const leave = ({ body, connection: { line, link } }: ClientRequest, definition: ServerRequests["leave"]) =>
+    Effect.flatMap(Effect.fromResult(decodeHead(body, definition.request.decode)), ({ officeId }) =>
+      coordinator.apply({ _tag: "Leave", sid: link.id, office: line.officeKey(officeId) })
+    )
 
   /** Lists the members of the client's office. */
   const list = Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["list"]) {
@@ -149,14 +143,14 @@ const makeRelays = Effect.fnUntraced(function* ({ forwardCallStatus, notificatio
   }
 
   /** Sends a notification to the other members of the office. It must be about its sender. */
-  const relay = Effect.fnUntraced(function* (request: ClientRequest, definition: RelayDefinition) {
+  const relay = (request: ClientRequest, definition: RelayDefinition): Effect.Effect<Reply> => {
     const { connection } = request
     const decoded = decodeNotification(request, definition)
-    if (Result.isFailure(decoded)) return yield* dropMessage(request, decoded.failure)
+    if (Result.isFailure(decoded)) return dropMessage(request, decoded.failure)
     const notification = decoded.success
     const sender = notification._tag === "Updated" ? notification.computer : notification.agent
     const membership = requireSender(connection, definition.from, sender)
-    if (Result.isFailure(membership)) return yield* dropMessage(request, membership.failure)
+    if (Result.isFailure(membership)) return dropMessage(request, membership.failure)
     const { office } = membership.success
     const recipients = registry.members(office).filter(({ sid }) => sid !== connection.link.id)
     chargeFanOut(connection, recipients.length)
@@ -166,8 +160,8 @@ const makeRelays = Effect.fnUntraced(function* ({ forwardCallStatus, notificatio
         observe({ line: connection.line.name, office: officeIdOf(office), computer, part })
     }
     notifications.notifyMembers(recipients, notification)
-    return emptyReply
-  })
+    return Effect.succeed(emptyReply)
+  }
 
   /** Forwards the status of a call of its sender. A status of a call that has ended is ignored. */
   const reportCall = Effect.fnUntraced(function* (
@@ -196,13 +190,22 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* (parts: Hand
   const { join, leave, list } = yield* makeMembershipRequests(parts.coordinator)
   const { relay, reportCall } = yield* makeRelays(parts)
 
-  const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) =>
-    Effect.map(Effect.result(change), (outcome) => {
-      if (Result.isFailure(outcome)) observeRejection(membershipObservers, request, outcome.failure)
-      const { features, line } = request.connection
-      const isAnnounced = request.definition?.kind === "join" && features.operatorNames && Result.isSuccess(outcome)
-      return jsonReply(...line.encodeMembershipAck(outcome), ...(isAnnounced ? [operatorNamesKept] : []))
+  const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) => {
+    const { features, line, link } = request.connection
+    const isJoin = request.definition?.kind === "join"
+    return Effect.matchEffect(change, {
+      onSuccess: () => {
+        const announced = isJoin && features.operatorNames ? [operatorNamesKept] : []
+        return Effect.succeed(jsonReply(...line.encodeMembershipAck(Result.void), ...announced))
+      },
+      onFailure: (error) => {
+        observeRejection(membershipObservers, request, error)
+        const reply = jsonReply(...line.encodeMembershipAck(Result.fail(error)))
+        const fields = { sid: link.id, reason: error.message }
+        return Effect.as(isJoin ? Effect.logWarning("join rejected", fields) : Effect.void, reply)
+      }
     })
+  }
 
   const replyError = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {
     const { code, message: reason } = error
@@ -226,14 +229,20 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* (parts: Hand
           onFailure: (error) => replyError(request, error)
         })
       case "join":
-        return acknowledge(request, join(request, definition))
+        return acknowledge(
+          request,
+          Effect.suspend(() => join(request, definition))
+        )
       case "leave":
-        return acknowledge(request, leave(request, definition))
+        return acknowledge(
+          request,
+          Effect.suspend(() => leave(request, definition))
+        )
       case "list":
         return Effect.catch(list(request, definition), (error) => reject(request, error))
       case "update":
       case "cancel":
-        return relay(request, definition)
+        return Effect.suspend(() => relay(request, definition))
       case "callStatus":
         return reportCall(request, definition)
     }

@@ -52,7 +52,7 @@ const makeRejections = Effect.gen(function* () {
 /** Makes the function that runs the joins and leaves of each client one after the other, within its limits. */
 const makeMembershipGuard =
   (requestBudget: RequestBudget, { exceeded, reject }: Rejections) =>
-  (request: ClientRequest, handling: Effect.Effect<Reply>): Effect.Effect<Reply> => {
+  (request: ClientRequest, handle: () => Effect.Effect<Reply>): Effect.Effect<Reply> => {
     const { connection } = request
     if (isMember(connection)) connection.outsideSince = connection.lastActivityAt
     if (connection.pendingMembershipChanges >= maxPendingMembershipChanges) {
@@ -63,17 +63,16 @@ const makeMembershipGuard =
     const memoryError = requestBudget.check(connection, bytes)
     if (memoryError !== undefined) return reject(request, memoryError)
     const lock = (connection.membershipLock ??= Semaphore.makeUnsafe(1))
-    const count = (step: 1 | -1) =>
-      Effect.sync(() => {
-        connection.pendingMembershipChanges += step
-        requestBudget.change(connection, step * bytes)
-      })
+    connection.pendingMembershipChanges += 1
+    requestBudget.change(connection, bytes)
     // Closing the link interrupts changes that wait for the lock; the one that holds it is uninterruptible.
-    return Effect.acquireUseRelease(
-      count(1),
-      () => lock.withPermit(handling),
-      () => count(-1)
-    )
+    return Effect.onExit(lock.withPermit(Effect.suspend(handle)), () => {
+      requestBudget.change(connection, -bytes)
+      connection.pendingMembershipChanges -= 1
+      // A member that stays needs no lock.
+      if (connection.pendingMembershipChanges === 0) connection.membershipLock = undefined
+      return Effect.void
+    })
   }
 
 /**
@@ -128,12 +127,10 @@ export const guardInbound = Effect.fnUntraced(function* (
     const wait = takeToken(connection.bucket, rate, now)
     if (wait > 0) return rejectRateLimited(request, now, wait)
     if (definition?.kind === "call") return rejectDraining(request) ?? guardCall(request)
-    if (definition?.kind === "join") {
-      // Checked when the lock is free: the Server may begin to drain while the join waits.
-      const joining = Effect.suspend(() => rejectDraining(request) ?? handle(request))
-      return guardMembershipChange(request, joining)
-    }
-    return definition?.kind === "leave" ? guardMembershipChange(request, handle(request)) : handle(request)
+    if (definition?.kind !== "join" && definition?.kind !== "leave") return handle(request)
+    // Checked when the lock is free: the Server may begin to drain while the join waits.
+    const check = definition.kind === "join" ? rejectDraining : () => undefined
+    return Effect.suspend(() => guardMembershipChange(request, () => check(request) ?? handle(request)))
   }
   return guarded
 })

@@ -19,7 +19,8 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
       identity: { subject: "s", grants: allGrants, expiresAt: undefined },
       registration: { session: { sid: link.id, membership: Option.none() } } as never
     })
-  return { connections, exceeded, open }
+  const reserve = (link: Link, disconnect = () => Effect.void) => connections.reserve(link, disconnect)
+  return { connections, exceeded, open, reserve }
 })
 
 const test = effectWith(start({}))
@@ -27,16 +28,16 @@ const test = effectWith(start({}))
 describe("the set of connections of a Server", () => {
   it.effect("rejects a link without a free slot, which may try again", () =>
     Effect.gen(function* () {
-      const { connections, exceeded } = yield* start({ connections: 1 })
+      const { connections, exceeded, reserve } = yield* start({ connections: 1 })
       const scope = yield* Scope.make()
-      yield* Scope.provide(connections.reserve(makeLink("a").link), scope)
-      const rejection = yield* Effect.flip(Effect.scoped(connections.reserve(makeLink("b").link)))
+      yield* Scope.provide(reserve(makeLink("a").link), scope)
+      const rejection = yield* Effect.flip(Effect.scoped(reserve(makeLink("b").link)))
       assert.instanceOf(rejection, AdmissionRejected)
       assert.deepInclude({ ...rejection }, { code: 503, reason: "too_many_connections", retryable: true })
       assert.deepStrictEqual(exceeded, ["connections"])
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual(connections.size(), 0)
-      yield* connections.reserve(makeLink("c").link)
+      yield* reserve(makeLink("c").link)
     })
   )
 
@@ -46,9 +47,13 @@ describe("the set of connections of a Server", () => {
     assert.deepStrictEqual(connections.all(), [])
   })
 
-  test("forgets the deferred notifications of a connection that a limit closes", function* ({ connections, open }) {
+  test("forgets the deferred notifications of a connection that a limit closes", function* ({
+    connections,
+    open,
+    reserve
+  }) {
     const { link } = makeLink("a")
-    yield* connections.reserve(link)
+    yield* reserve(link)
     const connection = open(link)
     connection.notificationBacklog = new NotificationBacklog()
     connections.closeForLimit(connection, "joinTimeout", "too late")
@@ -57,9 +62,9 @@ describe("the set of connections of a Server", () => {
 
   it.effect("closes a connection above the limit of its backlog once", () =>
     Effect.gen(function* () {
-      const { connections, exceeded, open } = yield* start({ backlogBytes: 100 })
+      const { connections, exceeded, open, reserve } = yield* start({ backlogBytes: 100 })
       const slow = makeLink("a")
-      yield* connections.reserve(slow.link)
+      yield* reserve(slow.link)
       const connection = open(slow.link)
       slow.setBacklog(100)
       connections.onBacklogChange(slow.link)
@@ -78,37 +83,50 @@ describe("the set of connections of a Server", () => {
 
   it.effect("ignores the backlog of a link without a connection", () =>
     Effect.gen(function* () {
-      const { connections, exceeded } = yield* start({ backlogBytes: 100 })
+      const { connections, exceeded, reserve } = yield* start({ backlogBytes: 100 })
       const early = makeLink("a")
-      yield* connections.reserve(early.link)
+      yield* reserve(early.link)
       early.setBacklog(1000)
       connections.onBacklogChange(early.link)
       assert.deepStrictEqual([exceeded, connections.totalBacklogBytes()], [[], 0])
     })
   )
 
-  test("closes all links, also those that still authenticate", function* ({ connections, open }) {
+  test("closes all links, also those that still authenticate", function* ({ connections, open, reserve }) {
     const [member, early] = [makeLink("a"), makeLink("b")]
-    yield* connections.reserve(member.link)
-    yield* connections.reserve(early.link)
+    yield* reserve(member.link)
+    yield* reserve(early.link)
     open(member.link)
     yield* connections.closeAll("the end")
     assert.deepStrictEqual([member.closed, early.closed], [["the end"], ["the end"]])
   })
 
-  test("closes all links at once, though one takes its time", function* ({ connections }) {
+  test("closes all links at once, though one takes its time", function* ({ connections, reserve }) {
     const [slow, other] = [makeLink("a", { close: () => Effect.never }), makeLink("b")]
-    yield* connections.reserve(slow.link)
-    yield* connections.reserve(other.link)
+    yield* reserve(slow.link)
+    yield* reserve(other.link)
     yield* Effect.forkChild(connections.closeAll("the end"))
     yield* settle
     assert.deepStrictEqual(other.closed, ["the end"])
   })
 
-  test("removes a connection that has closed, with its bytes", function* ({ connections, open }) {
+  test("removes the session of a closed connection before the connection", function* ({ connections, open, reserve }) {
+    const scope = yield* Scope.make()
+    const { link } = makeLink("a")
+    let size: number | undefined
+    yield* Scope.provide(
+      reserve(link, () => Effect.sync(() => void (size = connections.all().length))),
+      scope
+    )
+    open(link)
+    yield* Scope.close(scope, Exit.void)
+    assert.deepStrictEqual([size, connections.all().length], [1, 0])
+  })
+
+  test("removes a connection that has closed, with its bytes", function* ({ connections, open, reserve }) {
     const scope = yield* Scope.make()
     const slow = makeLink("a")
-    yield* Scope.provide(connections.reserve(slow.link), scope)
+    yield* Scope.provide(reserve(slow.link), scope)
     const connection = open(slow.link)
     slow.setBacklog(50)
     connections.onBacklogChange(slow.link)

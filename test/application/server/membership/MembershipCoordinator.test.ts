@@ -186,7 +186,7 @@ describe("the coordinator of memberships", () => {
     for (const { link } of links) {
       const scope = yield* Scope.fork(yield* Effect.scope)
       scopes.push(scope)
-      yield* Scope.provide(open(link, coordinator.connect), scope)
+      yield* Scope.provide(open(link, coordinator.disconnect), scope)
       yield* coordinator.apply(join(link.id))
     }
     for (const { sent } of links) sent.length = 0
