@@ -68,6 +68,19 @@ export const makeCodec = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => ({
   encode: Schema.encodeSync(schema)
 })
 
+/** Makes a codec with a decoder of its own for valid messages that are frequent; `undefined` falls back to the schema. */
+export const makeFastCodec = <A, I>(
+  schema: Schema.Codec<A, I>,
+  decodeFast: (wire: unknown) => A | undefined
+): Codec<A> => {
+  const codec = makeCodec(schema)
+  const decode: Codec<A>["decode"] = (wire) => {
+    const fast = decodeFast(wire)
+    return fast === undefined ? codec.decode(wire) : Result.succeed(fast)
+  }
+  return { ...codec, decode }
+}
+
 /** A message with a list, and why items of the list are left out. */
 export type Lenient<A> = A & { readonly omitted?: ReadonlyArray<string> }
 

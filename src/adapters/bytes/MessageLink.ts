@@ -22,11 +22,16 @@ type RunFork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 /** The largest request id: some clients store ids as signed 32-bit integers. */
 const maxRequestId = 2 ** 31 - 1
 
+/** Where messages wait. */
+export interface MessageQueue {
+  /** To call with the size of a message that leaves the queue. */
+  readonly onDequeued: (size: number) => void
+}
+
 export interface QueuedMessage {
   /** In bytes. */
   readonly size: number
-  /** To call with the size when the message leaves the queue. */
-  readonly onDequeued: (size: number) => void
+  readonly queue: MessageQueue
 }
 
 export type ReceivedMessage =
@@ -46,7 +51,7 @@ export interface MessageLinkContext {
  * One end of a link whose connection carries messages in both directions; subclasses encode them and write to the
  * connection. Methods instead of closures keep the memory of thousands of idle connections small.
  */
-export abstract class MessageLink<Message extends QueuedMessage> implements Link {
+export abstract class MessageLink<Message extends QueuedMessage> implements Link, MessageQueue {
   /** The id of the session in the namespace. */
   readonly id: string
   /** The scope of the session; it closes after the link. */
@@ -74,7 +79,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
   /** Encodes a request, or a notification without an id. */
   protected abstract encodeEvent(id: number | undefined, event: string, body: Body): Message
   protected abstract encodeReply(id: number, values: ReadonlyArray<Body>): Message
-  /** Sends a message, at once or through a queue that calls {@link QueuedMessage.onDequeued}. */
+  /** Sends a message, at once or through a queue that calls {@link MessageQueue.onDequeued}. */
   protected abstract write(message: Message): void
   /** Closes the connection of the link; `discard` drops what the peer has not read. */
   protected abstract closeConnection(discard: boolean, reason: string): void
@@ -259,7 +264,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     this.reportBacklog()
   }
 
-  protected readonly onDequeued = (size: number): void => {
+  onDequeued(size: number): void {
     this.#queuedBytes -= size
   }
 }

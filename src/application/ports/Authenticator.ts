@@ -23,10 +23,12 @@ export class Authenticator extends Context.Service<
   static readonly layerAllowAll: Layer.Layer<Authenticator> = Layer.sync(Authenticator, () => allowAll)
 }
 
+const anonymous = Effect.succeed<Identity>({ subject: "anonymous", grants: allGrants, expiresAt: undefined })
+
 /** The authenticator of {@link Authenticator.layerAllowAll}. */
 export const allowAll: Authenticator["Service"] = {
   requiresCredentials: false,
-  authenticate: () => Effect.succeed({ subject: "anonymous", grants: allGrants, expiresAt: undefined }),
+  authenticate: () => anonymous,
   isStillValid: () => true,
   changes: Stream.never
 }
@@ -44,14 +46,16 @@ export const checkCredentials = (authenticator: Authenticator["Service"], identi
 }
 
 /** Rejects an authenticated identity that has expired or is revoked. */
-export const checkIdentity = Effect.fnUntraced(function* (
+export const checkIdentity = (
   authenticator: Authenticator["Service"],
   authenticating: Effect.Effect<Identity, AdmissionRejected>
-) {
-  const identity = yield* authenticating
-  const rejection = checkCredentials(authenticator, identity, yield* Clock.currentTimeMillis)
-  return rejection === undefined ? identity : yield* rejection
-})
+) =>
+  Effect.flatMap(authenticating, (identity) =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (now) => checkCredentials(authenticator, identity, now) ?? Effect.succeed(identity)
+    )
+  )
 
 /** Interval of the check of all credentials, and so the longest time that expired ones are accepted. */
 const credentialCheckInterval = Duration.seconds(1)

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { nameKey } from "../model/names.ts"
+import { isAscii, nameKey } from "../model/names.ts"
 
 /** Begins the names of operators in an office. */
 const operatorPrefix = "operator:"
@@ -22,13 +22,12 @@ const seenName = (name: string): string => {
     .toLowerCase()
     .replaceAll(/[\s\p{M}]/gu, "")
   // Most names are ASCII, and every call compares its caller.
-  return /^[\0-\x7f]*$/.test(key)
-    ? key
-    : lookalikes.reduce((seen, [shown, characters]) => seen.replaceAll(characters, shown), key)
+  return isAscii(key) ? key : lookalikes.reduce((seen, [shown, characters]) => seen.replaceAll(characters, shown), key)
 }
 
 /** True for a name that looks like the one of an operator, which no member of an office may have. */
-export const isOperatorLike = (name: string): boolean => seenName(name).startsWith(operatorPrefix)
+export const isOperatorLike = (name: string): boolean =>
+  !(isAscii(name) && !name.includes(":")) && seenName(name).startsWith(operatorPrefix)
 
 /**
  * Who asked for a call. The wire states a name only, so a Computer counts memberships: another member that joins under the

@@ -6,6 +6,10 @@ export const maxIdentifierLength = 256
 /** The name of a member, office, request or tool. */
 export const Identifier = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maxIdentifierLength))
 
+/** As `Schema.is(Identifier)`, but faster. */
+export const isIdentifier = (value: unknown): value is string =>
+  typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength
+
 /** A string that is not an identifier, such as a URI or a cursor: at most 8192 UTF-16 units. */
 export const BoundedText = Schema.String.check(Schema.isMaxLength(8192))
 

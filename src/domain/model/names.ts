@@ -6,12 +6,16 @@ const invisibleCharacters = /[\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufff
 /** Emoji with the joiners, variation selectors and tags that they consist of. */
 const emoji = /\p{RGI_Emoji}/gv
 
+/** Visible ASCII characters, and spaces between them: most names. */
+const plainName = /^[!-~](?:[ -~]*[!-~])?$/
+
 /**
  * Gives the reason why a text cannot name a member or an office at a Server; `undefined` for a valid name (spec §13).
  * `maxLength` is in UTF-16 units. A valid name shows all of its characters, and UTF-8 can encode it.
  */
 export const checkName = (field: string, text: string, maxLength: number): string | undefined => {
   if (text.length > maxLength) return `${field} must not be longer than ${maxLength} characters`
+  if (plainName.test(text)) return undefined
   if (!text.isWellFormed() || controlCharacters.test(text)) {
     return `${field} must not contain control characters or line breaks`
   }
@@ -21,7 +25,7 @@ export const checkName = (field: string, text: string, maxLength: number): strin
     : undefined
 }
 
-const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text)
+export const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text)
 
 /**
  * The form in which names are compared for uniqueness: equal for names that differ only in compatible characters (NFKC)

@@ -2,12 +2,12 @@ import { HashMap, Option, Result } from "effect"
 import {
   type Member,
   type Membership,
-  type Role,
   type Session,
   type MembershipError,
   makeMembershipError,
   notConnected,
   officeFull,
+  someRole,
   tooManyOffices
 } from "../model/Membership.ts"
 import { type OfficeKey, type SessionId, officeIdOf } from "../model/ids.ts"
@@ -237,9 +237,6 @@ export const decide = (
   return Result.map(checkLeave(session, command.office), (membership) => [left(sid, membership)])
 }
 
-/** One object for each role: a Server has thousands of members. */
-const roles = { agent: Option.some<Role>("agent"), computer: Option.some<Role>("computer") }
-
 /** Applies an event of {@link decide} to the state. */
 export const evolve = (state: MembershipState, event: MembershipEvent): MembershipState => {
   if (event._tag === "Connected")
@@ -248,7 +245,7 @@ export const evolve = (state: MembershipState, event: MembershipEvent): Membersh
   const { membership, sid } = event
   const { name, office, role } = membership
   const session = HashMap.getUnsafe(state.sessions, sid)
-  const { node, version } = session
+  const { node, reconnectKey, subject, version } = session
   const revision = state.revision + 1
   const step = event._tag === "Entered" ? 1 : -1
   const countName = (count: Option.Option<number>) =>
@@ -258,12 +255,21 @@ export const evolve = (state: MembershipState, event: MembershipEvent): Membersh
     event._tag === "Left"
       ? removeMember(before, membership)
       : addMember(before, { sid, node, version, membership, joinRevision: revision, joinedAt: event.at })
-  const change =
+  const placed =
     event._tag === "Left"
-      ? { membership: Option.none() }
-      : { role: roles[role], membership: Option.some(membership), joinedAt: event.at }
+      ? { ...session, membership: Option.none() }
+      : {
+          sid,
+          node,
+          version,
+          reconnectKey,
+          subject,
+          role: someRole[role],
+          membership: Option.some(membership),
+          joinedAt: event.at
+        }
   return {
-    sessions: HashMap.set(state.sessions, sid, { ...session, ...change }),
+    sessions: HashMap.set(state.sessions, sid, placed),
     offices: memberCount(after) > 0 ? HashMap.set(state.offices, office, after) : HashMap.remove(state.offices, office),
     computerNames: role === "agent" ? state.computerNames : HashMap.modifyAt(state.computerNames, name, countName),
     revision

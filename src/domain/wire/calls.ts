@@ -10,7 +10,7 @@ import {
   defaultDpeTimeoutSeconds,
   Identifier,
   InputModes,
-  maxIdentifierLength,
+  isIdentifier,
   maxTimeoutSeconds,
   optionalField,
   TimeoutSeconds
@@ -34,9 +34,6 @@ import { computerConfigCodec } from "./v0_2/computerConfig.ts"
 import * as Messages from "./v0_2/messages.ts"
 import { wireStruct } from "../model/wireStruct.ts"
 import type { ComputerName, RequestId } from "../model/ids.ts"
-
-const isIdentifier = (value: unknown): value is string =>
-  typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength
 
 /** Avoids the schema, which takes longer than the rest of the routing; `undefined` unless certainly valid. */
 const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {

@@ -24,7 +24,7 @@ const inFull: PacketLimits = { namespace: "/smcp", maxMessageBytes: 1_000_000, v
 const scanned: PacketLimits = { ...inFull, validateBytes: 0 }
 const small: PacketLimits = { namespace: "/smcp", maxMessageBytes: 200, validateBytes: 60 }
 
-const onDequeued = () => undefined
+const queue = { onDequeued: () => undefined }
 
 /** The expected head of a value: unchanged scalars, placeholders for the rest. */
 const headOf = (value: JsonObject): JsonObject =>
@@ -77,8 +77,8 @@ const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" |
     if (Result.isFailure(value) || value.success === undefined) return
     const next = again(
       packet.id === undefined
-        ? makeNotificationPacket("/smcp", packet.event, packet.body, onDequeued)
-        : makeRequestPacket("/smcp", packet.id, packet.event, packet.body, onDequeued)
+        ? makeNotificationPacket("/smcp", packet.event, packet.body, queue)
+        : makeRequestPacket("/smcp", packet.id, packet.event, packet.body, queue)
     )
     must(next?.type === "event" && next.id === packet.id && next.event === packet.event, "another event")
     must(next?.type === "event" && isSame(Result.getOrUndefined(next.body.value()), value.success), "another body")
@@ -86,7 +86,7 @@ const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" |
   }
   const values = packet.values.map((body) => body.value())
   if (values.some((value) => Result.isFailure(value) || value.success === undefined)) return
-  const next = again(makeAckPacket("/smcp", packet.id, packet.values, onDequeued))
+  const next = again(makeAckPacket("/smcp", packet.id, packet.values, queue))
   must(next?.type === "ack" && next.id === packet.id, "another answer")
   must(
     next?.type === "ack" &&

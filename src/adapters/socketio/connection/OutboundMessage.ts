@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { type Body, jsonBody } from "../../../application/ports/Body.ts"
-import { type QueuedMessage, MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
+import { MessageLink, type MessageLinkContext, type MessageQueue, type QueuedMessage } from "../../bytes/MessageLink.ts"
 import { compactBytes, RawBody } from "../../bytes/RawBody.ts"
 import { maxFrameHeaderBytes, opcodes, writeFrameHeader } from "../websocket/frames.ts"
 import type { BacklogArena } from "./BacklogArena.ts"
@@ -28,23 +28,17 @@ export class OutboundMessage implements QueuedMessage {
   #tail: Buffer | undefined
   /** In bytes. The prefix of a forwarded body is ASCII, but for an event's name. */
   readonly size: number
-  /** Runs when the transport takes the message. */
-  readonly onDequeued: (size: number) => void
+  readonly queue: MessageQueue
   readonly #frame: ReadonlyArray<Buffer> | undefined
   /** Frees the body, when an arena holds it: after that, the message must not be read. */
   release: (() => void) | undefined
   /** `frame` is the frame of this message, if there is one already. */
-  constructor(
-    prefix: string,
-    tail: Buffer | undefined,
-    onDequeued: (size: number) => void,
-    frame?: ReadonlyArray<Buffer>
-  ) {
+  constructor(prefix: string, tail: Buffer | undefined, queue: MessageQueue, frame?: ReadonlyArray<Buffer>) {
     this.#prefix = prefix
     this.#tail = tail
     this.#frame = frame
     this.size = tail === undefined ? Buffer.byteLength(prefix) : prefix.length + tail.length
-    this.onDequeued = onDequeued
+    this.queue = queue
   }
   /** Frees the memory around the body of a message that has to wait; an arena takes the body of one for a slow reader. */
   compact(arena?: BacklogArena): this {
@@ -76,20 +70,18 @@ export class OutboundMessage implements QueuedMessage {
   }
 }
 
-type OnDequeued = OutboundMessage["onDequeued"]
-
 const bodyText = (body: Body): string => Result.getOrElse(body.text(), () => "null")
 
-const makePacket = (prefix: string, bodies: ReadonlyArray<Body>, onDequeued: OnDequeued): OutboundMessage => {
+const makePacket = (prefix: string, bodies: ReadonlyArray<Body>, queue: MessageQueue): OutboundMessage => {
   const [only] = bodies
   return bodies.length === 1 && only instanceof RawBody
-    ? new OutboundMessage(prefix, only.tail, onDequeued)
-    : new OutboundMessage(`${prefix}${bodies.map(bodyText).join(",")}]`, undefined, onDequeued)
+    ? new OutboundMessage(prefix, only.tail, queue)
+    : new OutboundMessage(`${prefix}${bodies.map(bodyText).join(",")}]`, undefined, queue)
 }
 
 /** An event packet that requests an acknowledgement. */
-export const makeRequestPacket = (namespace: string, id: number, event: string, body: Body, onDequeued: OnDequeued) =>
-  makePacket(`2${namespace},${id}[${JSON.stringify(event)},`, [body], onDequeued)
+export const makeRequestPacket = (namespace: string, id: number, event: string, body: Body, queue: MessageQueue) =>
+  makePacket(`2${namespace},${id}[${JSON.stringify(event)},`, [body], queue)
 
 /** The latest short notification: the members of an office get the same one, which is encoded once. */
 let latest: {
@@ -101,17 +93,17 @@ let latest: {
 } = { namespace: "", event: "", body: jsonBody(null), text: "", frame: [] }
 
 /** An event packet without an acknowledgement. */
-export const makeNotificationPacket = (namespace: string, event: string, body: Body, onDequeued: OnDequeued) => {
+export const makeNotificationPacket = (namespace: string, event: string, body: Body, queue: MessageQueue) => {
   if (latest.body !== body || latest.event !== event || latest.namespace !== namespace) {
-    const packet = makePacket(`2${namespace},[${JSON.stringify(event)},`, [body], onDequeued)
+    const packet = makePacket(`2${namespace},[${JSON.stringify(event)},`, [body], queue)
     if (body instanceof RawBody || packet.size > maxInlineBytes) return packet
     latest = { namespace, event, body, text: packet.text(), frame: packet.frame() }
   }
-  return new OutboundMessage(latest.text, undefined, onDequeued, latest.frame)
+  return new OutboundMessage(latest.text, undefined, queue, latest.frame)
 }
 
-export const makeAckPacket = (namespace: string, id: number, values: ReadonlyArray<Body>, onDequeued: OnDequeued) =>
-  makePacket(`3${namespace},${id}[`, values, onDequeued)
+export const makeAckPacket = (namespace: string, id: number, values: ReadonlyArray<Body>, queue: MessageQueue) =>
+  makePacket(`3${namespace},${id}[`, values, queue)
 
 /** What the links of one Server share. */
 export interface ServerLinkContext extends MessageLinkContext {
@@ -158,11 +150,11 @@ export class ServerLink extends MessageLink<OutboundMessage> {
 
   protected encodeEvent(id: number | undefined, event: string, body: Body): OutboundMessage {
     return id === undefined
-      ? makeNotificationPacket(this.#namespace, event, body, this.onDequeued)
-      : makeRequestPacket(this.#namespace, id, event, body, this.onDequeued)
+      ? makeNotificationPacket(this.#namespace, event, body, this)
+      : makeRequestPacket(this.#namespace, id, event, body, this)
   }
 
   protected encodeReply(id: number, values: ReadonlyArray<Body>): OutboundMessage {
-    return makeAckPacket(this.#namespace, id, values, this.onDequeued)
+    return makeAckPacket(this.#namespace, id, values, this)
   }
 }

@@ -176,7 +176,7 @@ export class PollingTransport implements RelayTransport {
       if (typeof packet === "string") continue
       hasMessages = true
       this.#queuedBytes -= packet.size
-      packet.onDequeued(packet.size)
+      packet.queue.onDequeued(packet.size)
       packet.release?.()
     }
     response.writeHead(200, {

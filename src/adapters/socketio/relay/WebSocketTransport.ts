@@ -106,7 +106,7 @@ export class WebSocketTransport implements RelayTransport, FrameHandler {
   }
 
   send(message: OutboundMessage): void {
-    message.onDequeued(message.size)
+    message.queue.onDequeued(message.size)
     for (const part of message.frame()) this.#cork(part)
   }
 

@@ -7,7 +7,7 @@ import { maxPollResponseBytes } from "../limits.ts"
 export class OutboundQueue {
   readonly #engineSocket: EngineSocket
   /** In the buffer of Engine.IO, without their bytes. */
-  #passed: Array<Pick<OutboundMessage, "onDequeued" | "size">> = []
+  #passed: Array<Pick<OutboundMessage, "queue" | "size">> = []
   #passedBytes = 0
   /** Not in that buffer yet. */
   readonly #held: Array<OutboundMessage> = []
@@ -21,7 +21,7 @@ export class OutboundQueue {
       const bytes = this.#passedBytes
       this.#passed = []
       this.#passedBytes = 0
-      for (const { onDequeued, size } of flushed) onDequeued(size)
+      for (const { queue, size } of flushed) queue.onDequeued(size)
       if (bytes > 0) onFlush(bytes)
       this.#pumpSoon()
     })
@@ -43,8 +43,8 @@ export class OutboundQueue {
   }
 
   #pass(message: OutboundMessage): void {
-    const { onDequeued, size } = message
-    this.#passed.push({ onDequeued, size })
+    const { queue, size } = message
+    this.#passed.push({ queue, size })
     this.#passedBytes += size
     const { transport } = this.#engineSocket
     // A connection never goes back to polling, which would need the text.

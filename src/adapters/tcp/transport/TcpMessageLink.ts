@@ -36,11 +36,11 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
   }
 
   protected encodeEvent(id: number | undefined, event: string, body: Body): FrameMessage {
-    return encodeEvent(id ?? 0, event, body, this.onDequeued)
+    return encodeEvent(id ?? 0, event, body, this)
   }
 
   protected encodeReply(id: number, values: ReadonlyArray<Body>): FrameMessage {
-    return encodeReply(id, values, this.onDequeued)
+    return encodeReply(id, values, this)
   }
 
   protected write(message: FrameMessage): void {
@@ -59,9 +59,9 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
     const last = messages.at(-1)?.chunks.at(-1)
     if (last === undefined) return
     socket.cork()
-    for (const { chunks, onDequeued, size } of messages) {
+    for (const { chunks, queue, size } of messages) {
       for (const chunk of chunks) socket.write(chunk, chunk === last ? this.#onWritten : undefined)
-      onDequeued(size)
+      queue.onDequeued(size)
     }
     socket.uncork()
     this.reportBacklog()

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { Body } from "../../../application/ports/Body.ts"
 import { parseJson } from "../../../domain/json.ts"
-import type { QueuedMessage, ReceivedMessage } from "../../bytes/MessageLink.ts"
+import type { MessageQueue, QueuedMessage, ReceivedMessage } from "../../bytes/MessageLink.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
 
 /**
@@ -17,8 +17,6 @@ const maxInlineBytes = 16 * 1024
 
 const bracket = "]"
 
-type OnDequeued = QueuedMessage["onDequeued"]
-
 /** A frame that waits for its connection. */
 export interface FrameMessage extends QueuedMessage {
   readonly chunks: readonly [head: Buffer, ...Array<Buffer>]
@@ -32,7 +30,7 @@ const makeFrame = (
   kind: number,
   fieldBytes: number,
   parts: ReadonlyArray<Buffer>,
-  onDequeued: OnDequeued
+  queue: MessageQueue
 ): FrameMessage => {
   const partBytes = parts.reduce((sum, { length }) => sum + length, 0)
   const isInlined = partBytes <= maxInlineBytes
@@ -40,15 +38,15 @@ const makeFrame = (
   head.writeUInt32BE(1 + fieldBytes + partBytes)
   head[4] = kind
   const size = 5 + fieldBytes + partBytes
-  if (!isInlined) return { size, onDequeued, chunks: [head, ...parts] }
+  if (!isInlined) return { size, queue, chunks: [head, ...parts] }
   let at = 5 + fieldBytes
   for (const part of parts) at += part.copy(head, at)
-  return { size, onDequeued, chunks: [head] }
+  return { size, queue, chunks: [head] }
 }
 
-export const encodeEvent = (id: number, event: string, body: Body, onDequeued: OnDequeued): FrameMessage => {
+export const encodeEvent = (id: number, event: string, body: Body, queue: MessageQueue): FrameMessage => {
   const nameBytes = Buffer.byteLength(event)
-  const frame = makeFrame(frameKinds.event, 8 + nameBytes, [tailOf(body)], onDequeued)
+  const frame = makeFrame(frameKinds.event, 8 + nameBytes, [tailOf(body)], queue)
   const [head] = frame.chunks
   head.writeUInt32BE(id, 5)
   head.writeUInt32BE(nameBytes, 9)
@@ -56,21 +54,24 @@ export const encodeEvent = (id: number, event: string, body: Body, onDequeued: O
   return frame
 }
 
-export const encodeReply = (id: number, values: ReadonlyArray<Body>, onDequeued: OnDequeued): FrameMessage => {
+export const encodeReply = (id: number, values: ReadonlyArray<Body>, queue: MessageQueue): FrameMessage => {
   const parts = values.map(tailOf).flatMap((tail) => {
     const length = Buffer.allocUnsafe(4)
     length.writeUInt32BE(tail.length)
     return [length, tail]
   })
-  const frame = makeFrame(frameKinds.reply, 4, parts, onDequeued)
+  const frame = makeFrame(frameKinds.reply, 4, parts, queue)
   frame.chunks[0].writeUInt32BE(id, 5)
   return frame
 }
 
+/** Control frames count nowhere. */
+const noQueue: MessageQueue = { onDequeued: () => undefined }
+
 /** A frame with a JSON text, or without fields. */
 export const encodeControl = (kind: number, value?: object): Buffer => {
   const text = value === undefined ? "" : JSON.stringify(value)
-  const [bytes] = makeFrame(kind, Buffer.byteLength(text), [], () => undefined).chunks
+  const [bytes] = makeFrame(kind, Buffer.byteLength(text), [], noQueue).chunks
   bytes.write(text, 5)
   return bytes
 }

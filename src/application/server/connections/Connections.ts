@@ -32,10 +32,9 @@ export class Connection {
   operates: Membership | undefined
   /** Rate limit of its messages. */
   readonly bucket: TokenBucket
-  /** Calls by Agents of this node: from this Agent, or to this Computer. */
-  readonly calls = new Set<InFlightCall>()
-  /** Calls by other nodes to this Computer. */
-  readonly inboundCalls = new Set<InFlightCall>()
+  // Made when they are needed: most members are idle.
+  #calls: Set<InFlightCall> | undefined
+  #inboundCalls: Set<InFlightCall> | undefined
   /** Cluster lookups for this Agent, of Computers that are not in its office. They count as calls. */
   lookups = 0
   /** Bytes of its requests in progress. */
@@ -62,6 +61,16 @@ export class Connection {
     this.bucket = bucket
     this.lastActivityAt = now
     this.outsideSince = now
+  }
+
+  /** Calls by Agents of this node: from this Agent, or to this Computer. */
+  get calls(): Set<InFlightCall> {
+    return (this.#calls ??= new Set())
+  }
+
+  /** Calls by other nodes to this Computer. */
+  get inboundCalls(): Set<InFlightCall> {
+    return (this.#inboundCalls ??= new Set())
   }
 }
 

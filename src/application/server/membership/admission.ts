@@ -1,8 +1,8 @@
-import { Clock, Duration, Effect, Exit, FiberSet, Option, Result, Schema } from "effect"
+import { Clock, Duration, Effect, Exit, FiberSet, Option, Result } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
-import { Role } from "../../../domain/model/Membership.ts"
+import { isRole, type Role, someRole } from "../../../domain/model/Membership.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
 import {
@@ -22,12 +22,10 @@ const maxAuthenticationTime = Duration.seconds(15)
 /** Longest `auth.instance` that counts, in UTF-16 units; our clients send 32. */
 const maxInstanceLength = 128
 
-const isRole = Schema.is(Role)
-
 /** The role in the handshake, which may state none unless `required` (spec §2.5). */
 const parseHandshakeRole = (auth: unknown, required: boolean) => {
   const declared = isJsonObject(auth) ? auth["role"] : auth
-  if (isRole(declared) && isJsonObject(auth)) return Result.succeed(Option.some(declared))
+  if (isRole(declared) && isJsonObject(auth)) return Result.succeed(someRole[declared])
   if ((declared === undefined || auth === null) && !required) return Result.succeed(Option.none())
   const message = 'auth.role must be "agent" or "computer"'
   return Result.fail(new AdmissionRejected({ code: errorCodes.badRequest, message }))

@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, Layer, String, Tracer, Iterable } from "effect"
+import { type OfficeKey, officeKeyOfLine } from "../../../domain/model/ids.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { ServedLines } from "../../ports/Transport.ts"
@@ -11,52 +12,45 @@ import { makeLatencyWindow } from "./LatencyWindow.ts"
 import type { OfficeCount, StatusReport } from "./statusReport.ts"
 import { type Gauge, ServerMetrics } from "./ServerMetrics.ts"
 
+/** The members of an office. */
 interface Counts {
+  readonly office: string
+  readonly line: string
   agent: number
   computer: number
 }
 
 /** Counts the members of this Server from its membership events. */
-const makeMemberCounts = () => {
-  /** By office id, then by line. */
-  const offices = new Map<string, Map<string, Counts>>()
-  const total: Counts = { agent: 0, computer: 0 }
-  let size = 0
+const makeMemberCounts = (lines: ReadonlyArray<string>) => {
+  const offices = new Map<OfficeKey, Counts>()
+  const total = { agent: 0, computer: 0 }
 
   const observe = (event: ObservedEvent) => {
     if (event._tag !== "Entered" && event._tag !== "Left") return
     const { line, membership } = event
     const { office, role } = membership
     const step = event._tag === "Entered" ? 1 : -1
-    const lines = offices.get(office) ?? new Map<string, Counts>()
-    const counts = lines.get(line) ?? { agent: 0, computer: 0 }
-    size -= lines.size
+    const key = officeKeyOfLine(line, office)
+    const counts = offices.get(key) ?? { office, line, agent: 0, computer: 0 }
     counts[role] += step
     total[role] += step
-    if (counts.agent + counts.computer > 0) lines.set(line, counts)
-    else lines.delete(line)
-    size += lines.size
-    if (lines.size > 0) offices.set(office, lines)
-    else offices.delete(office)
+    if (counts.agent + counts.computer > 0) offices.set(key, counts)
+    else offices.delete(key)
   }
 
-  function* counted(): Generator<OfficeCount> {
-    for (const [office, lines] of offices) {
-      for (const [line, { agent, computer }] of lines) {
-        const otherLines = [...lines.keys()].filter((other) => other !== line)
-        const shown = otherLines.length === 0 ? {} : { otherLines }
-        yield { office, line, agents: agent, computers: computer, ...shown }
-      }
-    }
+  const toOfficeCount = ({ agent, computer, line, office }: Counts): OfficeCount => {
+    const otherLines = lines.filter((other) => other !== line && offices.has(officeKeyOfLine(other, office)))
+    const shown = otherLines.length === 0 ? {} : { otherLines }
+    return { office, line, agents: agent, computers: computer, ...shown }
   }
 
   return {
     observe,
     agents: () => total.agent,
     computers: () => total.computer,
-    offices: () => size,
+    offices: () => offices.size,
     /** At most `max` offices, without the names of their members. */
-    list: (max: number): ReadonlyArray<OfficeCount> => Array.from(Iterable.take(counted(), max))
+    list: (max: number): ReadonlyArray<OfficeCount> => Array.from(Iterable.take(offices.values(), max), toOfficeCount)
   }
 }
 
@@ -83,7 +77,7 @@ export class Observability extends Context.Service<
       const lines = (yield* ServedLines).map(({ name }) => name)
       const startedAt = clock.currentTimeMillisUnsafe()
       const latency = makeLatencyWindow(startedAt)
-      const memberCounts = makeMemberCounts()
+      const memberCounts = makeMemberCounts(lines)
       const readiness = yield* Readiness
       const uptimeSeconds = () => (clock.currentTimeMillisUnsafe() - startedAt) / 1000
 

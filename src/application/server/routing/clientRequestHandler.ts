@@ -16,6 +16,7 @@ import { checkJoinRights } from "../../../domain/office/grants.ts"
 import { isOperatorLike } from "../../../domain/approvals/Caller.ts"
 import { operatorNamesKept } from "../../../domain/office/memberFeatures.ts"
 import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
+import { computeOnce } from "../../../domain/objects.ts"
 import type { EventDefinition, ProtocolLine, ServerRequests } from "../../../domain/wire/ProtocolLine.ts"
 import { Authenticator, checkCredentials } from "../../ports/Authenticator.ts"
 import { decodeBody, decodeHead } from "../../ports/Body.ts"
@@ -43,6 +44,12 @@ const operatorNameDenial = "name must not begin with 'operator:': this Server ca
 
 type RelayDefinition = Extract<EventDefinition, { readonly kind: "update" | "cancel" }>
 type RelayedNotification = Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>
+
+/** The replies to a join or leave, encoded once. */
+const changedReply = computeOnce((line: ProtocolLine) => jsonReply(...line.encodeMembershipAck(Result.void)))
+const operatorNamesReply = jsonReply(operatorNamesKept)
+
+type MembershipChange = Effect.Effect<void, MembershipError | ProtocolError>
 
 interface HandlerParts {
   readonly coordinator: MembershipCoordinator
@@ -73,7 +80,7 @@ const makeMembershipRequests = Effect.fnUntraced(function* (coordinator: Members
   const { checkMembership, checkRequestId } = yield* makeLengthChecks
   const warnOfOtherLines = yield* makeOtherLinesWarning
 
-  const join = ({ body, connection }: ClientRequest, definition: ServerRequests["join"]) => {
+  const join = ({ body, connection }: ClientRequest, definition: ServerRequests["join"]): MembershipChange => {
     const request = Result.flatMap(decodeHead(body, definition.request.decode), checkMembership)
     if (Result.isFailure(request)) return Effect.fail(request.failure)
     const { name, officeId, role, takeOver = false } = request.success
@@ -190,13 +197,13 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* (parts: Hand
   const { join, leave, list } = yield* makeMembershipRequests(parts.coordinator)
   const { relay, reportCall } = yield* makeRelays(parts)
 
-  const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) => {
+  const acknowledge = (request: ClientRequest, change: MembershipChange): Effect.Effect<Reply> => {
     const { features, line, link } = request.connection
     const isJoin = request.definition?.kind === "join"
     return Effect.matchEffect(change, {
       onSuccess: () => {
-        const announced = isJoin && features.operatorNames ? [operatorNamesKept] : []
-        return Effect.succeed(jsonReply(...line.encodeMembershipAck(Result.void), ...announced))
+        const changed = changedReply(line)
+        return Effect.succeed(isJoin && features.operatorNames ? [...changed, ...operatorNamesReply] : changed)
       },
       onFailure: (error) => {
         observeRejection(membershipObservers, request, error)

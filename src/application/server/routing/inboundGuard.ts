@@ -62,16 +62,20 @@ const makeMembershipGuard =
     const bytes = requestMemory(request.body)
     const memoryError = requestBudget.check(connection, bytes)
     if (memoryError !== undefined) return reject(request, memoryError)
-    const lock = (connection.membershipLock ??= Semaphore.makeUnsafe(1))
+    // The first change holds the only permit of a lock that is made when another one waits.
+    const isFirst = connection.pendingMembershipChanges === 0
+    const running = isFirst
+      ? handle()
+      : (connection.membershipLock ??= Semaphore.makeUnsafe(0)).withPermit(Effect.suspend(handle))
     connection.pendingMembershipChanges += 1
     requestBudget.change(connection, bytes)
     // Closing the link interrupts changes that wait for the lock; the one that holds it is uninterruptible.
-    return Effect.onExit(lock.withPermit(Effect.suspend(handle)), () => {
+    return Effect.onExit(running, () => {
       requestBudget.change(connection, -bytes)
       connection.pendingMembershipChanges -= 1
-      // A member that stays needs no lock.
+      const lock = connection.membershipLock
       if (connection.pendingMembershipChanges === 0) connection.membershipLock = undefined
-      return Effect.void
+      return isFirst && lock !== undefined ? lock.release(1) : Effect.void
     })
   }
 

@@ -1,6 +1,9 @@
 import { Schema } from "effect"
+import { asObject } from "../../json.ts"
+import { isIdentifier } from "../../model/fields.ts"
+import { isRole } from "../../model/Membership.ts"
 import type { ComputerPart } from "../../model/Notification.ts"
-import { makeCodec } from "../../validation.ts"
+import { makeCodec, makeFastCodec } from "../../validation.ts"
 import { defineCall, type RoutedDefinition } from "../defineCall.ts"
 import * as Messages from "./messages.ts"
 
@@ -11,9 +14,25 @@ export const unknownCall: RoutedDefinition = defineCall({
   reply: makeCodec(Schema.Unknown)
 })
 
+const decodeJoinFast = (wire: unknown): typeof Messages.EnterOfficeReq.Type | undefined => {
+  const { name, office_id: officeId, role, take_over: takeOver } = asObject(wire)
+  const isPlain = isRole(role) && isIdentifier(name) && isIdentifier(officeId) && takeOver === undefined
+  return isPlain ? { role, name, officeId } : undefined
+}
+
+const decodeUpdateFast = (wire: unknown): typeof Messages.ComputerRef.Type | undefined => {
+  const { computer } = asObject(wire)
+  return isIdentifier(computer) ? { computer } : undefined
+}
+
 /** Requests that the Server handles itself (spec §5.2). */
 export const serverRequests = {
-  join: { kind: "join", event: "server:join_office", from: "member", request: makeCodec(Messages.EnterOfficeReq) },
+  join: {
+    kind: "join",
+    event: "server:join_office",
+    from: "member",
+    request: makeFastCodec(Messages.EnterOfficeReq, decodeJoinFast)
+  },
   leave: { kind: "leave", event: "server:leave_office", from: "member", request: makeCodec(Messages.LeaveOfficeReq) },
   list: {
     kind: "list",
@@ -30,7 +49,7 @@ const defineUpdate = (part: ComputerPart, name: string) => ({
   notification: `notify:${name}`,
   from: "computer" as const,
   part,
-  request: makeCodec(Messages.ComputerRef)
+  request: makeFastCodec(Messages.ComputerRef, decodeUpdateFast)
 })
 
 /** A Computer's updates of its parts, without a reply (spec §5.2). Each becomes the notification of the same part. */

@@ -111,7 +111,8 @@ describe("BacklogArena", () => {
 })
 
 describe("a queued message in an arena", () => {
-  const message = (tail: string) => new OutboundMessage('2/smcp,["x",', Buffer.from(tail), () => undefined)
+  const message = (tail: string) =>
+    new OutboundMessage('2/smcp,["x",', Buffer.from(tail), { onDequeued: () => undefined })
 
   it("has the same text and frame as outside of it", () => {
     for (const tail of ['"你好"]', `"${"x".repeat(70_000)}"]`]) {
