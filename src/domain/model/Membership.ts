@@ -27,9 +27,10 @@ export interface PublicMembership extends Omit<Membership, "office"> {
 }
 
 /** A membership with the id of its office instead of the key. */
-export const publicMembership = (membership: Membership | PublicMembership): PublicMembership => ({
-  ...membership,
-  office: officeIdOf(membership.office)
+export const publicMembership = ({ name, office, role }: Membership | PublicMembership): PublicMembership => ({
+  office: officeIdOf(office),
+  role,
+  name
 })
 
 /** A connection. The handshake or the first join fixes its role. */

@@ -22,6 +22,11 @@ const encodeFrame = (prefix: string, tail: Buffer | undefined): ReadonlyArray<Bu
   return tail === undefined || isInlined ? [frame] : [frame, tail]
 }
 
+interface EncodedMessage {
+  readonly size: number
+  readonly frame: ReadonlyArray<Buffer>
+}
+
 /** A message in Engine.IO's queue: a text, and after it the {@link RawBody.tail} of a forwarded body. */
 export class OutboundMessage implements QueuedMessage {
   readonly #prefix: string
@@ -32,12 +37,12 @@ export class OutboundMessage implements QueuedMessage {
   readonly #frame: ReadonlyArray<Buffer> | undefined
   /** Frees the body, when an arena holds it: after that, the message must not be read. */
   release: (() => void) | undefined
-  /** `frame` is the frame of this message, if there is one already. */
-  constructor(prefix: string, tail: Buffer | undefined, queue: MessageQueue, frame?: ReadonlyArray<Buffer>) {
+  /** `encoded` has the size and the frame of this message, if it was encoded before. */
+  constructor(prefix: string, tail: Buffer | undefined, queue: MessageQueue, encoded?: EncodedMessage) {
     this.#prefix = prefix
     this.#tail = tail
-    this.#frame = frame
-    this.size = tail === undefined ? Buffer.byteLength(prefix) : prefix.length + tail.length
+    this.#frame = encoded?.frame
+    this.size = encoded?.size ?? (tail === undefined ? Buffer.byteLength(prefix) : prefix.length + tail.length)
     this.queue = queue
   }
   /** Frees the memory around the body of a message that has to wait; an arena takes the body of one for a slow reader. */
@@ -84,22 +89,21 @@ export const makeRequestPacket = (namespace: string, id: number, event: string, 
   makePacket(`2${namespace},${id}[${JSON.stringify(event)},`, [body], queue)
 
 /** The latest short notification: the members of an office get the same one, which is encoded once. */
-let latest: {
+let latest: EncodedMessage & {
   readonly namespace: string
   readonly event: string
   readonly body: Body
   readonly text: string
-  readonly frame: ReadonlyArray<Buffer>
-} = { namespace: "", event: "", body: jsonBody(null), text: "", frame: [] }
+} = { namespace: "", event: "", body: jsonBody(null), text: "", size: 0, frame: [] }
 
 /** An event packet without an acknowledgement. */
 export const makeNotificationPacket = (namespace: string, event: string, body: Body, queue: MessageQueue) => {
   if (latest.body !== body || latest.event !== event || latest.namespace !== namespace) {
     const packet = makePacket(`2${namespace},[${JSON.stringify(event)},`, [body], queue)
     if (body instanceof RawBody || packet.size > maxInlineBytes) return packet
-    latest = { namespace, event, body, text: packet.text(), frame: packet.frame() }
+    latest = { namespace, event, body, text: packet.text(), size: packet.size, frame: packet.frame() }
   }
-  return new OutboundMessage(latest.text, undefined, queue, latest.frame)
+  return new OutboundMessage(latest.text, undefined, queue, latest)
 }
 
 export const makeAckPacket = (namespace: string, id: number, values: ReadonlyArray<Body>, queue: MessageQueue) =>
