@@ -17,7 +17,9 @@ export const computeOnce = <K extends object, Args extends ReadonlyArray<unknown
 ) => {
   const known = new WeakMap<K, A>()
   return (key: K, ...args: Args): A => {
-    const result = known.get(key) ?? compute(key, ...args)
+    const before = known.get(key)
+    if (before !== undefined) return before
+    const result = compute(key, ...args)
     known.set(key, result)
     return result
   }

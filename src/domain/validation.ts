@@ -1,4 +1,4 @@
-import { Array, Result, Schema, SchemaIssue } from "effect"
+import { Array, Result, Schema, SchemaIssue, UndefinedOr } from "effect"
 import { truncateQuote } from "./errorMessage.ts"
 import { hasAtMostParts, isJsonObject } from "./json.ts"
 
@@ -62,23 +62,18 @@ export interface Codec<A> {
   readonly encode: (value: A) => unknown
 }
 
-export const makeCodec = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => ({
-  schema,
-  decode: makeDecoder(schema),
-  encode: Schema.encodeSync(schema)
-})
-
-/** Makes a codec with a decoder of its own for valid messages that are frequent; `undefined` falls back to the schema. */
-export const makeFastCodec = <A, I>(
+/** `decodeFast` decodes frequent valid messages without the schema; `undefined` falls back to it. */
+export const makeCodec = <A, I>(
   schema: Schema.Codec<A, I>,
-  decodeFast: (wire: unknown) => A | undefined
+  decodeFast: (wire: unknown) => NoInfer<A> | undefined = () => undefined
 ): Codec<A> => {
-  const codec = makeCodec(schema)
-  const decode: Codec<A>["decode"] = (wire) => {
-    const fast = decodeFast(wire)
-    return fast === undefined ? codec.decode(wire) : Result.succeed(fast)
+  const decode = makeDecoder(schema)
+  return {
+    schema,
+    decode: (wire) =>
+      UndefinedOr.match(decodeFast(wire), { onUndefined: () => decode(wire), onDefined: Result.succeed }),
+    encode: Schema.encodeSync(schema)
   }
-  return { ...codec, decode }
 }
 
 /** A message with a list, and why items of the list are left out. */

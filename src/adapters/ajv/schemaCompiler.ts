@@ -6,6 +6,7 @@ import {
   toInvalidSchema
 } from "../../application/ports/SchemaValidator.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { computeOnce } from "../../domain/objects.ts"
 import { patternExponentOf } from "../../domain/schemas/patternExponent.ts"
 import { type AjvCompiler, makeSchemaCache, validationErrors } from "./ajvCompiler.ts"
 import { makeWorkerSchema, WorkerUnavailable } from "./schemaWorker.ts"
@@ -98,18 +99,11 @@ const compileSchema = (schema: JsonObject, text: string, compileWithAjv: AjvComp
 /** Makes a function that compiles equal schemas once. Expensive work runs in a worker with a timeout. */
 export const makeCompiler = (): CompileSchema => {
   const byText = makeSchemaCache<CompiledSchema>()
-  /** Keeps each schema compiled while it is in use. */
-  const byObject = new WeakMap<JsonObject, CompiledSchema>()
-
-  const compile = (schema: JsonObject): CompiledSchema => {
+  // Keeps each schema compiled while it is in use.
+  return computeOnce((schema: JsonObject): CompiledSchema => {
     const json = Result.try({ try: () => JSON.stringify(schema), catch: toInvalidSchema })
     if (Result.isFailure(json)) return json.failure
     const text = json.success
     return byText.get(text) ?? byText.add(text, text.length, (compiler) => compileSchema(schema, text, compiler))
-  }
-  return (schema) => {
-    const compiled = byObject.get(schema) ?? compile(schema)
-    byObject.set(schema, compiled)
-    return compiled
-  }
+  })
 }

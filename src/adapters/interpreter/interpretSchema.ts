@@ -1,13 +1,13 @@
 import type { dereference, Schema, validate } from "@cfworker/json-schema"
 import {
   type CompileSchema,
-  type InvalidSchema,
   type SchemaCheck,
   toInvalidSchema
 } from "../../application/ports/SchemaValidator.ts"
 import { Result } from "effect"
 import { truncateQuote } from "../../domain/errorMessage.ts"
 import { hasAtMostParts, isJsonObject, type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
+import { computeOnce } from "../../domain/objects.ts"
 import { patternExponentOf } from "../../domain/schemas/patternExponent.ts"
 import { formatArgumentViolation } from "../../domain/schemas/SchemaViolation.ts"
 import { metaSchema } from "./metaSchema.ts"
@@ -100,12 +100,7 @@ const makeCheck = ({ dereference, validate }: Library, declared: JsonObject): Sc
 }
 
 /** Makes a compiler that neither generates code nor loads references. Usable wherever JavaScript runs. */
-export const makeInterpreter = (library: Library): CompileSchema => {
-  const known = new WeakMap<JsonObject, SchemaCheck | InvalidSchema>()
-  return (schema) => {
-    const check =
-      known.get(schema) ?? Result.merge(Result.try({ try: () => makeCheck(library, schema), catch: toInvalidSchema }))
-    known.set(schema, check)
-    return check
-  }
-}
+export const makeInterpreter = (library: Library): CompileSchema =>
+  computeOnce((schema: JsonObject) =>
+    Result.merge(Result.try({ try: () => makeCheck(library, schema), catch: toInvalidSchema }))
+  )

@@ -107,10 +107,7 @@ const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) 
       }),
     disconnect: (sid) => Effect.sync(() => void applyCommand(cluster, { _tag: "Disconnect", sid })),
     apply: (command, capacity) =>
-      Effect.suspend(() => {
-        const decision = applyCommand(cluster, command, capacity)
-        return Result.isFailure(decision) ? Effect.fail(decision.failure) : Effect.void
-      }),
+      Effect.suspend(() => Effect.asVoid(Effect.fromResult(applyCommand(cluster, command, capacity)))),
     subscribe: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),

@@ -51,9 +51,8 @@ export const checkIdentity = (
   authenticating: Effect.Effect<Identity, AdmissionRejected>
 ) =>
   Effect.flatMap(authenticating, (identity) =>
-    Effect.flatMap(
-      Clock.currentTimeMillis,
-      (now) => checkCredentials(authenticator, identity, now) ?? Effect.succeed(identity)
+    Clock.clockWith(
+      (clock) => checkCredentials(authenticator, identity, clock.currentTimeMillisUnsafe()) ?? Effect.succeed(identity)
     )
   )
 

@@ -9,11 +9,8 @@ export type Role = typeof Role.Type
 /** As `Schema.is(Role)`, but faster. */
 export const isRole = (value: unknown): value is Role => value === "agent" || value === "computer"
 
-/** The known role of a session: one object for thousands of sessions. */
-export const someRole: { readonly [R in Role]: Option.Option<Role> } = {
-  agent: Option.some("agent"),
-  computer: Option.some("computer")
-}
+/** One object for the role of thousands of sessions. */
+export const someRole = { agent: Option.some<Role>("agent"), computer: Option.some<Role>("computer") }
 
 export interface Membership {
   readonly office: OfficeKey

@@ -1,5 +1,6 @@
 import { HashMap, Option } from "effect"
 import type { Member, Membership } from "../model/Membership.ts"
+import { computeOnce } from "../objects.ts"
 import {
   type MembershipEvent,
   addMember,
@@ -74,15 +75,10 @@ export const diffOffices = (before: Office, after: Office): ReadonlyArray<Member
   ]
 }
 
-/** Every notification of an office needs them, and an office changes only with its members. */
-const sortedMembersOf = new WeakMap<Office, ReadonlyArray<Member>>()
-
-/** All members of an office: the Agent first, then the Computers in join order. */
-export const sortedMembers = (office: Office): ReadonlyArray<Member> => {
-  const known = sortedMembersOf.get(office)
-  if (known !== undefined) return known
-  const { agent, computers } = office
-  const sorted = [...Option.toArray(agent), ...[...HashMap.values(computers)].sort(byJoinOrder)]
-  sortedMembersOf.set(office, sorted)
-  return sorted
-}
+/** All members of an office: the Agent first, then the Computers in join order. Every notification needs them. */
+export const sortedMembers = computeOnce(
+  ({ agent, computers }: Office): ReadonlyArray<Member> => [
+    ...Option.toArray(agent),
+    ...[...HashMap.values(computers)].sort(byJoinOrder)
+  ]
+)

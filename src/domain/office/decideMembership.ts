@@ -109,12 +109,7 @@ export type MembershipCommand =
 
 export type MembershipEvent =
   | { readonly _tag: "Connected"; readonly session: Session }
-  | {
-      readonly _tag: "Entered"
-      readonly sid: SessionId
-      readonly membership: Membership
-      readonly at?: number | undefined
-    }
+  | ({ readonly _tag: "Entered"; readonly sid: SessionId; readonly membership: Membership } & Pick<JoinTerms, "at">)
   /** `replaced`: a new connection of the same member took the membership over. */
   | { readonly _tag: "Left"; readonly sid: SessionId; readonly membership: Membership; readonly replaced: boolean }
   | { readonly _tag: "Disconnected"; readonly sid: SessionId }
@@ -245,7 +240,7 @@ export const evolve = (state: MembershipState, event: MembershipEvent): Membersh
   const { membership, sid } = event
   const { name, office, role } = membership
   const session = HashMap.getUnsafe(state.sessions, sid)
-  const { node, reconnectKey, subject, version } = session
+  const { node, version } = session
   const revision = state.revision + 1
   const step = event._tag === "Entered" ? 1 : -1
   const countName = (count: Option.Option<number>) =>
@@ -258,16 +253,7 @@ export const evolve = (state: MembershipState, event: MembershipEvent): Membersh
   const placed =
     event._tag === "Left"
       ? { ...session, membership: Option.none() }
-      : {
-          sid,
-          node,
-          version,
-          reconnectKey,
-          subject,
-          role: someRole[role],
-          membership: Option.some(membership),
-          joinedAt: event.at
-        }
+      : { ...session, role: someRole[role], membership: Option.some(membership), joinedAt: event.at }
   return {
     sessions: HashMap.set(state.sessions, sid, placed),
     offices: memberCount(after) > 0 ? HashMap.set(state.offices, office, after) : HashMap.remove(state.offices, office),

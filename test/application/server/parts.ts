@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Logger, Option, References, type Scope } from "effect"
+import { Context, Effect, Layer, Logger, Option, References } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"

@@ -31,14 +31,16 @@ const maxFrameBytes = 64 * 1024
 /** The target of every request. */
 const member = { sid: "sid", office: "O" }
 
+const noQueue = { onDequeued: () => undefined }
+
 const event = (id: number, name: string, value: unknown): Buffer =>
-  Buffer.concat(encodeEvent(id, name, jsonBody(value), () => undefined).chunks)
+  Buffer.concat(encodeEvent(id, name, jsonBody(value), noQueue).chunks)
 
 const request = (id: number, name: string, value: unknown): Buffer =>
   event(id, encodeNodeMessage(["request", id, 5000, member.sid, member.office, name]), value)
 
 const reply = (id: number, ...values: ReadonlyArray<Body>): Buffer =>
-  Buffer.concat(encodeReply(id, values, () => undefined).chunks)
+  Buffer.concat(encodeReply(id, values, noQueue).chunks)
 
 const frames: ReadonlyArray<Buffer> = [
   request(1, "echo", { a: 1 }),

@@ -67,7 +67,6 @@ export class Connection {
   get calls(): Set<InFlightCall> {
     return (this.#calls ??= new Set())
   }
-
   /** Calls by other nodes to this Computer. */
   get inboundCalls(): Set<InFlightCall> {
     return (this.#inboundCalls ??= new Set())
@@ -160,17 +159,12 @@ export const makeConnections = Effect.gen(function* () {
   }
 
   return {
-    /**
-     * Reserves a slot for a link as long as the scope, from before its authentication. Fails without a free slot. Runs
-     * `disconnect` with the session id before the release.
-     */
+    /** Reserves a slot for a link as long as the scope, which then runs `disconnect` first. Fails without a free slot. */
     reserve: (link: Link, disconnect: (sid: SessionId) => Effect.Effect<void>) => {
       // One small function, since every member keeps it.
       const release = () => Effect.ensuring(disconnect(link.id), releaseSlot(link))
-      const reserving = Effect.flatMap(Effect.scope, (scope) =>
-        Effect.andThen(takeSlot(link), Scope.addFinalizerExit(scope, release))
-      )
-      return Effect.uninterruptible(reserving)
+      const addRelease = (scope: Scope.Scope) => Effect.andThen(takeSlot(link), Scope.addFinalizerExit(scope, release))
+      return Effect.uninterruptible(Effect.flatMap(Effect.scope, addRelease))
     },
     /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
     open: (parts: ConnectionParts): Connection => {

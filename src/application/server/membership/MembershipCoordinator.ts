@@ -69,14 +69,12 @@ const makeAnnounceChange = Effect.fnUntraced(function* ({
     run(Effect.map(Effect.sleep(remoteReplyGrace), () => abortCalls(calls, office, reason)))
   }
 
-  const observe = (connection: Connection, { _tag, membership, recipients, sid }: MemberChange) => {
-    chargeFanOut(connection, recipients.length)
-    const { subject } = connection.identity
-    const line = connection.line.name
+  const observe = ({ identity, line }: Connection, { _tag, membership, sid }: MemberChange) => {
+    const { subject } = identity
     const shown = publicMembership(membership)
-    for (const observe of membershipObservers) observe({ _tag, sid, membership: shown, line, subject })
+    for (const observe of membershipObservers) observe({ _tag, sid, membership: shown, line: line.name, subject })
     const { name, office, role } = shown
-    const fields = { sid, office, line, role, name }
+    const fields = { sid, office, line: line.name, role, name }
     return _tag === "Entered" ? Effect.logInfo("joined", fields) : Effect.logInfo("left", fields)
   }
 
@@ -95,6 +93,7 @@ const makeAnnounceChange = Effect.fnUntraced(function* ({
     }
     const { _tag, membership, recipients } = change
     const logged = connection === undefined ? Effect.void : observe(connection, change)
+    if (connection !== undefined) chargeFanOut(connection, recipients.length)
     if (_tag === "Left") {
       abortCallsOf(connection, sid, membership)
       // Deferred notifications of one office must reach the client before those of the next.

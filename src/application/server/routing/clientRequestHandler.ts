@@ -19,7 +19,7 @@ import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
 import { computeOnce } from "../../../domain/objects.ts"
 import type { EventDefinition, ProtocolLine, ServerRequests } from "../../../domain/wire/ProtocolLine.ts"
 import { Authenticator, checkCredentials } from "../../ports/Authenticator.ts"
-import { decodeBody, decodeHead } from "../../ports/Body.ts"
+import { decodeBody, decodeHead, jsonBody } from "../../ports/Body.ts"
 import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import { ServedLines, type Reply } from "../../ports/Transport.ts"
 import { chargeFanOut } from "../connections/Connections.ts"
@@ -45,9 +45,8 @@ const operatorNameDenial = "name must not begin with 'operator:': this Server ca
 type RelayDefinition = Extract<EventDefinition, { readonly kind: "update" | "cancel" }>
 type RelayedNotification = Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>
 
-/** The replies to a join or leave, encoded once. */
+/** The reply to a join or leave, encoded once. */
 const changedReply = computeOnce((line: ProtocolLine) => jsonReply(...line.encodeMembershipAck(Result.void)))
-const operatorNamesReply = jsonReply(operatorNamesKept)
 
 type MembershipChange = Effect.Effect<void, MembershipError | ProtocolError>
 
@@ -197,14 +196,12 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* (parts: Hand
   const { join, leave, list } = yield* makeMembershipRequests(parts.coordinator)
   const { relay, reportCall } = yield* makeRelays(parts)
 
-  const acknowledge = (request: ClientRequest, change: MembershipChange): Effect.Effect<Reply> => {
+  const acknowledge = (request: ClientRequest, change: () => MembershipChange): Effect.Effect<Reply> => {
     const { features, line, link } = request.connection
     const isJoin = request.definition?.kind === "join"
-    return Effect.matchEffect(change, {
-      onSuccess: () => {
-        const changed = changedReply(line)
-        return Effect.succeed(isJoin && features.operatorNames ? [...changed, ...operatorNamesReply] : changed)
-      },
+    const announced = isJoin && features.operatorNames ? [jsonBody(operatorNamesKept)] : []
+    return Effect.matchEffect(Effect.suspend(change), {
+      onSuccess: () => Effect.succeed([...changedReply(line), ...announced]),
       onFailure: (error) => {
         observeRejection(membershipObservers, request, error)
         const reply = jsonReply(...line.encodeMembershipAck(Result.fail(error)))
@@ -236,15 +233,9 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* (parts: Hand
           onFailure: (error) => replyError(request, error)
         })
       case "join":
-        return acknowledge(
-          request,
-          Effect.suspend(() => join(request, definition))
-        )
+        return acknowledge(request, () => join(request, definition))
       case "leave":
-        return acknowledge(
-          request,
-          Effect.suspend(() => leave(request, definition))
-        )
+        return acknowledge(request, () => leave(request, definition))
       case "list":
         return Effect.catch(list(request, definition), (error) => reject(request, error))
       case "update":

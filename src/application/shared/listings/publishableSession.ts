@@ -1,7 +1,7 @@
 import { Array, Effect } from "effect"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
-import { definedOnly } from "../../../domain/objects.ts"
+import { computeOnce, definedOnly } from "../../../domain/objects.ts"
 import { publishListed } from "../../../domain/tools/mcpConversion.ts"
 import type { ListName } from "../../../domain/tools/listings/mcpListings.ts"
 import {
@@ -35,16 +35,11 @@ const toReply = <A>(reply: RepairedReply<A>): Effect.Effect<A, McpSessionError> 
  */
 export const publishableSession = (session: McpSession): PublishableSession => {
   const report = makeListingReport({ server: session.info.name })
-  const published = new WeakMap<JsonObject, ReturnType<typeof publishListed>>()
   const outputSchemas = new Map<string, JsonObject>()
 
-  const publishItem = (list: ListName, item: unknown) => {
-    const known = isJsonObject(item) ? published.get(item) : undefined
-    if (known !== undefined) return known
-    const result = publishListed(list, item)
-    if (isJsonObject(item)) published.set(item, result)
-    return result
-  }
+  const publishOnce = computeOnce((item: JsonObject, list: ListName) => publishListed(list, item))
+  const publishItem = (list: ListName, item: unknown) =>
+    isJsonObject(item) ? publishOnce(item, list) : publishListed(list, item)
   const publishPage = Effect.fnUntraced(function* (list: ListName, page: Effect.Effect<McpPage, McpSessionError>) {
     const { items, nextCursor } = yield* page
     const results = items.map((item) => publishItem(list, item))

@@ -3,7 +3,7 @@ import { asObject } from "../../json.ts"
 import { isIdentifier } from "../../model/fields.ts"
 import { isRole } from "../../model/Membership.ts"
 import type { ComputerPart } from "../../model/Notification.ts"
-import { makeCodec, makeFastCodec } from "../../validation.ts"
+import { makeCodec } from "../../validation.ts"
 import { defineCall, type RoutedDefinition } from "../defineCall.ts"
 import * as Messages from "./messages.ts"
 
@@ -14,25 +14,15 @@ export const unknownCall: RoutedDefinition = defineCall({
   reply: makeCodec(Schema.Unknown)
 })
 
-const decodeJoinFast = (wire: unknown): typeof Messages.EnterOfficeReq.Type | undefined => {
+const joinRequest = makeCodec(Messages.EnterOfficeReq, (wire) => {
   const { name, office_id: officeId, role, take_over: takeOver } = asObject(wire)
-  const isPlain = isRole(role) && isIdentifier(name) && isIdentifier(officeId) && takeOver === undefined
-  return isPlain ? { role, name, officeId } : undefined
-}
-
-const decodeUpdateFast = (wire: unknown): typeof Messages.ComputerRef.Type | undefined => {
-  const { computer } = asObject(wire)
-  return isIdentifier(computer) ? { computer } : undefined
-}
+  if (!isRole(role) || !isIdentifier(name) || !isIdentifier(officeId) || takeOver !== undefined) return undefined
+  return { role, name, officeId }
+})
 
 /** Requests that the Server handles itself (spec §5.2). */
 export const serverRequests = {
-  join: {
-    kind: "join",
-    event: "server:join_office",
-    from: "member",
-    request: makeFastCodec(Messages.EnterOfficeReq, decodeJoinFast)
-  },
+  join: { kind: "join", event: "server:join_office", from: "member", request: joinRequest },
   leave: { kind: "leave", event: "server:leave_office", from: "member", request: makeCodec(Messages.LeaveOfficeReq) },
   list: {
     kind: "list",
@@ -49,7 +39,7 @@ const defineUpdate = (part: ComputerPart, name: string) => ({
   notification: `notify:${name}`,
   from: "computer" as const,
   part,
-  request: makeFastCodec(Messages.ComputerRef, decodeUpdateFast)
+  request: makeCodec(Messages.ComputerRef)
 })
 
 /** A Computer's updates of its parts, without a reply (spec §5.2). Each becomes the notification of the same part. */

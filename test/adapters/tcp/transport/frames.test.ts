@@ -14,7 +14,7 @@ import {
   frameKinds
 } from "../../../../src/adapters/tcp/transport/frames.ts"
 
-const noop = () => undefined
+const noQueue = { onDequeued: () => undefined }
 
 const bytesOf = ({ chunks }: FrameMessage): Buffer => Buffer.concat(chunks)
 
@@ -41,18 +41,18 @@ const long = "ü".repeat(20_000)
 
 const messages: ReadonlyArray<readonly [FrameMessage, ReceivedMessage]> = [
   [
-    encodeEvent(0, "notify:x", jsonBody({ a: 1 }), noop),
+    encodeEvent(0, "notify:x", jsonBody({ a: 1 }), noQueue),
     { type: "event", id: undefined, event: "notify:x", body: jsonBody({ a: 1 }) }
   ],
   [
-    encodeEvent(2 ** 31 - 1, "ü", jsonBody(long), noop),
+    encodeEvent(2 ** 31 - 1, "ü", jsonBody(long), noQueue),
     { type: "event", id: 2 ** 31 - 1, event: "ü", body: jsonBody(long) }
   ],
-  [encodeEvent(1, "", jsonBody(null), noop), { type: "event", id: 1, event: "", body: jsonBody(null) }],
-  [encodeReply(7, [], noop), { type: "ack", id: 7, values: [] }],
-  [encodeReply(8, [jsonBody(long)], noop), { type: "ack", id: 8, values: [jsonBody(long)] }],
+  [encodeEvent(1, "", jsonBody(null), noQueue), { type: "event", id: 1, event: "", body: jsonBody(null) }],
+  [encodeReply(7, [], noQueue), { type: "ack", id: 7, values: [] }],
+  [encodeReply(8, [jsonBody(long)], noQueue), { type: "ack", id: 8, values: [jsonBody(long)] }],
   [
-    encodeReply(9, [jsonBody(1), jsonBody([long]), jsonBody("x")], noop),
+    encodeReply(9, [jsonBody(1), jsonBody([long]), jsonBody("x")], noQueue),
     { type: "ack", id: 9, values: [jsonBody(1), jsonBody([long]), jsonBody("x")] }
   ]
 ]
@@ -78,8 +78,8 @@ describe("a frame", () => {
 
   it("forwards a body that has arrived without a copy", () => {
     const tail = Buffer.from(`${JSON.stringify("x".repeat(20_000))}]`)
-    assert.include(encodeEvent(1, "e", RawBody.unparsed(tail), noop).chunks, tail)
-    assert.include(encodeReply(1, [RawBody.unparsed(tail)], noop).chunks, tail)
+    assert.include(encodeEvent(1, "e", RawBody.unparsed(tail), noQueue).chunks, tail)
+    assert.include(encodeReply(1, [RawBody.unparsed(tail)], noQueue).chunks, tail)
   })
 
   it("carries a control as JSON", () => {

@@ -53,12 +53,13 @@ describe("the status of a call of an Agent of this node", () => {
     const agent = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
     const call = callTo("pc", "r")
     const receiver = yield* makeCallStatusReceiver
-    const features = { ...agent.features, callStatus: true }
+    const silent = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
+    Object.assign(agent, { features: { ...agent.features, callStatus: true } })
     return {
       call,
-      receive: (computer: string, reqId: string) => receiver({ ...agent, features }, [call], waits(computer, reqId)),
-      receiveBody: (body: Body) => receiver({ ...agent, features }, [call], body),
-      receiveWithout: () => receiver(agent, [call], waits("pc", "r"))
+      receive: (computer: string, reqId: string) => receiver(agent, [call], waits(computer, reqId)),
+      receiveBody: (body: Body) => receiver(agent, [call], body),
+      receiveWithout: () => receiver(silent, [call], waits("pc", "r"))
     }
   })
 
@@ -99,8 +100,8 @@ describe("the status of a call of an Agent of this node", () => {
 
   it.effect("is that of the caller that it names, where two use one id", () =>
     Effect.gen(function* () {
-      const member = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
-      const agent = { ...member, features: { ...member.features, callStatus: true } }
+      const agent = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
+      Object.assign(agent, { features: { ...agent.features, callStatus: true } })
       const receiver = yield* makeCallStatusReceiver
       const [ada, ann] = [callTo("pc", "r", "ada"), callTo("pc", "r", "operator:ann")]
       const named = jsonBody({ computer: "pc", req_id: "r", agent: "operator:ann", status: "progress", progress: 1 })
