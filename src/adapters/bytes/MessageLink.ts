@@ -22,11 +22,8 @@ type RunFork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 /** The largest request id: some clients store ids as signed 32-bit integers. */
 const maxRequestId = 2 ** 31 - 1
 
-/** Where messages wait. */
-export interface MessageQueue {
-  /** To call with the size of a message that leaves the queue. */
-  readonly onDequeued: (size: number) => void
-}
+/** Where messages wait: `onDequeued` gets the size of each one that leaves. */
+export type MessageQueue = { readonly onDequeued: (size: number) => void }
 
 export interface QueuedMessage {
   /** In bytes. */

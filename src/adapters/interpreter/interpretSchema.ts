@@ -1,9 +1,5 @@
 import type { dereference, Schema, validate } from "@cfworker/json-schema"
-import {
-  type CompileSchema,
-  type SchemaCheck,
-  toInvalidSchema
-} from "../../application/ports/SchemaValidator.ts"
+import { type CompileSchema, type SchemaCheck, toInvalidSchema } from "../../application/ports/SchemaValidator.ts"
 import { Result } from "effect"
 import { truncateQuote } from "../../domain/errorMessage.ts"
 import { hasAtMostParts, isJsonObject, type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"

@@ -22,10 +22,7 @@ const encodeFrame = (prefix: string, tail: Buffer | undefined): ReadonlyArray<Bu
   return tail === undefined || isInlined ? [frame] : [frame, tail]
 }
 
-interface EncodedMessage {
-  readonly size: number
-  readonly frame: ReadonlyArray<Buffer>
-}
+type EncodedMessage = { readonly size: number; readonly frame: ReadonlyArray<Buffer> }
 
 /** A message in Engine.IO's queue: a text, and after it the {@link RawBody.tail} of a forwarded body. */
 export class OutboundMessage implements QueuedMessage {

@@ -82,9 +82,10 @@ interface AcceptParts {
 /** Makes the function that accepts a client, from its authentication to the handler of its messages. */
 const makeAcceptConnection = Effect.fnUntraced(function* ({ connections, coordinator, handle }: AcceptParts) {
   const authenticator = yield* Authenticator
+  const registry = yield* OfficeRegistry
   const membershipObservers = yield* MembershipObservers
   const servedLines = yield* ServedLines
-  const { admit, requireValidCredentials } = yield* makeAdmission(connections)
+  const { admit, credentialRejection } = yield* makeAdmission(connections)
 
   return Effect.fnUntraced(
     function* (
@@ -100,7 +101,7 @@ const makeAcceptConnection = Effect.fnUntraced(function* ({ connections, coordin
       const reconnectKey = reconnectKeyOf(identity.subject, handshake.auth)
       const isPersonal = authenticator.requiresCredentials && identity.isShared !== true
       const subject = isPersonal ? identity.subject : ""
-      const registration = yield* coordinator.connect({ sid, version, role, reconnectKey, subject })
+      const registration = yield* registry.connect({ sid, version, role, reconnectKey, subject })
       const connection = connections.open({
         link,
         line,
@@ -109,7 +110,8 @@ const makeAcceptConnection = Effect.fnUntraced(function* ({ connections, coordin
         isOperator: known !== undefined,
         features: parseMemberFeatures(handshake.auth)
       })
-      yield* requireValidCredentials(connection)
+      // Credentials that expire or are revoked during the admission have not closed the connection.
+      yield* credentialRejection(connection) ?? Effect.void
       yield* Effect.logDebug("connection accepted", { sid, version, subject: identity.subject })
       return (event, body) => handle({ connection, event, definition: line.findEventDefinition(event), body })
     },

@@ -109,7 +109,7 @@ export type MembershipCoordinator = Effect.Success<ReturnType<typeof makeMembers
 /** Applies membership changes, and announces those of the whole cluster. */
 export const makeMembershipCoordinator = Effect.fnUntraced(function* (parts: MembershipParts) {
   const { connections } = parts
-  const { membersPerOffice, offices } = yield* Limits
+  const capacity = yield* Limits
   const announceChange = yield* makeAnnounceChange(parts)
   const registry = yield* OfficeRegistry
   const run = yield* FiberSet.makeRuntime<never>()
@@ -151,19 +151,15 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (parts: Mem
       return Effect.andThen(registry.disconnect(sid), announceLater)
     })
 
-  const now = Promise.resolve()
-  const announceRest = () => {
-    if (pendingChanges.length > 0) run(announceLater)
-  }
   yield* registry.subscribe((change) => {
     // The fiber that applied a command announces its changes; the next turn announces those of other nodes.
-    if (pendingChanges.push(change) === 1) void now.then(announceRest)
+    if (pendingChanges.push(change) > 1) return
+    void Promise.resolve().then(() => {
+      if (pendingChanges.length > 0) run(announceLater)
+    })
   })
 
-  const capacity = { offices, membersPerOffice }
   return {
-    /** Registers a session, until {@link disconnect}. */
-    connect: registry.connect,
     /** Removes a session, if it is registered. */
     disconnect,
     /** Applies a join or leave. The members of this node have been notified when it returns. */

@@ -77,12 +77,9 @@ export const makeAdmission = Effect.fnUntraced(function* (connections: Connectio
     return { identity, role }
   })
 
+  /** The rejection of a connection whose credentials have expired or were revoked. */
   const credentialRejection = ({ identity }: Connection) =>
     checkCredentials(authenticator, identity, clock.currentTimeMillisUnsafe())
-
-  /** Fails when credentials have expired or were revoked during the admission: that has not closed the connection. */
-  const requireValidCredentials = (connection: Connection) =>
-    Effect.suspend(() => credentialRejection(connection) ?? Effect.void)
 
   const closeConnection = ({ identity: { subject }, link }: Connection, { reason }: AdmissionRejected) => {
     const cause = reason === "expired_credentials" ? "expired" : "revoked"
@@ -102,5 +99,5 @@ export const makeAdmission = Effect.fnUntraced(function* (connections: Connectio
     }
   })
 
-  return { admit, requireValidCredentials }
+  return { admit, credentialRejection }
 })

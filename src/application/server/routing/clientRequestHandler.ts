@@ -57,11 +57,16 @@ interface HandlerParts {
   readonly route: Route
 }
 
-/** Makes the function that warns when members of another line use the same office id: these members do not meet. */
-const makeOtherLinesWarning = Effect.gen(function* () {
+/** Makes the functions that let a client join, leave and list offices. */
+const makeMembershipRequests = Effect.fnUntraced(function* (coordinator: MembershipCoordinator) {
+  const authenticator = yield* Authenticator
+  const clock = yield* Clock.Clock
   const registry = yield* OfficeRegistry
+  const { checkMembership, checkRequestId } = yield* makeLengthChecks
   const servedLines = yield* ServedLines
-  return (line: ProtocolLine, office: string) => {
+
+  /** Warns when members of another line use the same office id: these members do not meet. */
+  const warnOfOtherLines = (line: ProtocolLine, office: string) => {
     const others = servedLines.filter((other) => other !== line)
     return Effect.flatMap(registry.areInUse(others.map(({ officeKey }) => officeKey(office))), (inUse) => {
       if (!inUse.includes(true)) return Effect.void
@@ -69,15 +74,6 @@ const makeOtherLinesWarning = Effect.gen(function* () {
       return Effect.logWarning("office id in use on another protocol line", { office, line: line.name, otherLines })
     })
   }
-})
-
-/** Makes the functions that let a client join, leave and list offices. */
-const makeMembershipRequests = Effect.fnUntraced(function* (coordinator: MembershipCoordinator) {
-  const authenticator = yield* Authenticator
-  const clock = yield* Clock.Clock
-  const registry = yield* OfficeRegistry
-  const { checkMembership, checkRequestId } = yield* makeLengthChecks
-  const warnOfOtherLines = yield* makeOtherLinesWarning
 
   const join = ({ body, connection }: ClientRequest, definition: ServerRequests["join"]): MembershipChange => {
     const request = Result.flatMap(decodeHead(body, definition.request.decode), checkMembership)
