@@ -201,8 +201,8 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* (parts: Hand
       onFailure: (error) => {
         observeRejection(membershipObservers, request, error)
         const reply = jsonReply(...line.encodeMembershipAck(Result.fail(error)))
-        const fields = { sid: link.id, reason: error.message }
-        return Effect.as(isJoin ? Effect.logWarning("join rejected", fields) : Effect.void, reply)
+        const { message: reason } = error
+        return Effect.as(isJoin ? Effect.logWarning("join rejected", { sid: link.id, reason }) : Effect.void, reply)
       }
     })
   }
