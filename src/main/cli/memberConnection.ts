@@ -2,7 +2,7 @@ import { Config, Effect, Option, Redacted } from "effect"
 import { readTokenFile } from "../../adapters/credentials/readTokenFile.ts"
 import { parseAuthorities } from "../../adapters/socketio/client/nodeAgent.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
-import { readTextFile } from "../config/configFiles.ts"
+import { readTextFile } from "../config/documents.ts"
 import { failCommand } from "../CommandFailed.ts"
 
 /** The contents of `--tls-ca`, when it holds certificates. */

@@ -1,24 +1,17 @@
 import { basename, dirname, resolve, sep } from "node:path"
 import { parseEnv } from "node:util"
 import { Effect, Redacted, Result } from "effect"
-import { FileBecamePipe, readFileContents } from "../../adapters/process/fileContents.ts"
 import { homeFolder, noHomeAdvice } from "../../adapters/process/userFolders.ts"
 import { mergeConfigs, parseConfig, type Dialect, serversKeyOf } from "../../domain/config/parseConfig.ts"
 import { renderPlaceholders } from "../../domain/config/placeholders.ts"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
-import { type ValidationIssue, formatPath } from "../../domain/validation.ts"
+import type { ValidationIssue } from "../../domain/validation.ts"
 import { asObject } from "../../domain/json.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 import { didYouMean } from "./didYouMean.ts"
-import { type JsoncDocument, type Position, parseJsonc } from "./jsonc.ts"
-import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
-
-/** An error or warning about a file. An error in one file makes all files unusable. */
-export interface ConfigDiagnostic extends ValidationIssue, Partial<Position> {
-  readonly severity: "error" | "warning"
-  readonly file: string
-}
+import { type ConfigDiagnostic, jsonc, readDocument, readTextFile } from "./documents.ts"
+import type { Position } from "./jsonc.ts"
 
 export interface ConfigFile {
   readonly file: string
@@ -30,13 +23,6 @@ export interface ConfigFile {
   readonly sources: ReadonlyArray<string>
   /** The position of a value, or of its innermost existing parent. */
   readonly locate: (path: ReadonlyArray<PropertyKey>) => Position
-}
-
-/** Formats a diagnostic like compilers: `mcp.json:12:5: error: servers.a.command: Missing key`. */
-export const formatDiagnostic = ({ column, file, issue, line, path, severity }: ConfigDiagnostic): string => {
-  const where = line === undefined ? file : `${file}:${line}:${column ?? 1}`
-  const what = path.length === 0 ? issue : `${formatPath(path)}: ${issue}`
-  return `${where}: ${severity}: ${what}`
 }
 
 /** Folders of editor configurations inside the workspace folder. */
@@ -71,59 +57,8 @@ const withWorkspaceCwd = (server: ServerConfig): ServerConfig =>
     ? { ...server, parameters: { ...server.parameters, cwd: "${workspaceFolder}" } }
     : server
 
-/** In bytes. */
-const maxTextBytes = 64 * 1024 * 1024
-
-const fileErrorReasons: { readonly [code: string]: string } = {
-  EACCES: "cannot be read: permission denied",
-  EISDIR: "is a directory",
-  ELOOP: "cannot be read: it is a symbolic link to itself",
-  ENAMETOOLONG: "cannot be read: the name is too long",
-  ENOENT: "file not found",
-  ENOTDIR: "file not found: a part of the path is a file"
-}
-
-const formatFileError = (error: unknown): string => {
-  if (error instanceof FileBecamePipe) return "became a pipe: its content is read only at the start"
-  return fileErrorReasons[systemErrorCode(error) ?? ""] ?? `cannot be read: ${errorMessage(error)}`
-}
-
-/** Reads a text file; fails with a reason for people. A pipe is read once. */
-export const readTextFile = (file: string): Effect.Effect<string, string> =>
-  Effect.tryPromise({ try: () => readFileContents(file, maxTextBytes + 1), catch: formatFileError }).pipe(
-    Effect.filterOrFail(
-      (text) => text.length <= maxTextBytes,
-      () => "is larger than 64 MiB"
-    )
-  )
-
-/** Reads and parses a file; fails with the errors that make it unusable. */
-export const readDocument = Effect.fnUntraced(function* (file: string, parse: (source: string) => JsoncDocument) {
-  const failWith = (errors: ReadonlyArray<Omit<ConfigDiagnostic, "file" | "severity">>) =>
-    Effect.fail(errors.map((error): ConfigDiagnostic => ({ ...error, file, severity: "error" })))
-  const text = yield* Effect.catch(readTextFile(file), (issue) => failWith([{ path: [], issue }]))
-  const document = parse(text)
-  return document.errors.length > 0 ? yield* failWith(document.errors) : document
-})
-
-/** The maximum number of reported errors: thousands of entries may have the same one. */
-const maxReportedErrors = 10
-
-/** Reads a file and decodes its value. Fails with formatted diagnostics. */
-export const readDecodedFile = Effect.fnUntraced(function* <A>(
-  file: string,
-  parse: (source: string) => JsoncDocument,
-  decode: (value: unknown) => Result.Result<A, ReadonlyArray<ValidationIssue>>
-): Effect.fn.Return<A, ReadonlyArray<string>> {
-  const report = (errors: ReadonlyArray<ConfigDiagnostic>) => errors.slice(0, maxReportedErrors).map(formatDiagnostic)
-  const { locate, value } = yield* Effect.mapError(readDocument(file, parse), report)
-  return yield* Effect.mapError(Effect.fromResult(decode(value)), (errors) =>
-    report(errors.map((error) => ({ ...error, ...locate(error.path), file, severity: "error" })))
-  )
-})
-
 const readConfigFile = Effect.fnUntraced(function* (file: string): Effect.fn.Return<ConfigFile> {
-  const read = yield* Effect.result(readDocument(file, parseJsonc))
+  const read = yield* Effect.result(readDocument(file, jsonc))
   const source = resolve(file)
   const unusable = { file, dialect: undefined, config: undefined, variables: {}, sources: [source] }
   if (Result.isFailure(read)) {

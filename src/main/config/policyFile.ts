@@ -3,15 +3,14 @@ import { Effect, FileSystem, Stream } from "effect"
 import * as RulePolicy from "../../application/computer/calls/RulePolicy.ts"
 import { parseRules } from "../../domain/policy/parseRules.ts"
 import { failCommand } from "../CommandFailed.ts"
-import { readDecodedFile } from "./configFiles.ts"
+import { readDecodedFile, yaml } from "./documents.ts"
 import { reloadOnChange } from "./fileChanges.ts"
-import { parseYaml } from "./yaml.ts"
 
 /** The policy of a file, which is read again on every change. An invalid file stops the start, and keeps later rules. */
 export const policyOfFile = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   // JSON is a part of YAML.
-  const read = readDecodedFile(file, parseYaml, parseRules)
+  const read = readDecodedFile(file, yaml, parseRules)
   const initial = yield* Effect.catch(read, (errors) => failCommand(errors.join("\n")))
   const updates = reloadOnChange([resolve(file)], initial, read, (errors) =>
     Effect.andThen(

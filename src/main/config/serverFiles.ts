@@ -3,12 +3,11 @@ import { Effect, type FileSystem, Stream } from "effect"
 import { type ApiKeyEntry, decodeApiKeyEntries } from "../../adapters/auth/apiKeyEntries.ts"
 import { identityProblem } from "../../adapters/http/tlsServer.ts"
 import { failCommand } from "../CommandFailed.ts"
-import { readDecodedFile, readTextFile } from "./configFiles.ts"
+import { jsonc, readDecodedFile, readTextFile } from "./documents.ts"
 import { reloadOnChange } from "./fileChanges.ts"
-import { parseJsonc } from "./jsonc.ts"
 
 /** Reads a file of API keys: JSON with comments. Fails with formatted diagnostics. */
-export const readKeyFile = (file: string) => readDecodedFile(file, parseJsonc, decodeApiKeyEntries)
+export const readKeyFile = (file: string) => readDecodedFile(file, jsonc, decodeApiKeyEntries)
 
 /** Emits the entries of a file of API keys after every change. A file with errors is logged, and emits nothing. */
 export const watchKeyFile = (file: string, initialEntries: ReadonlyArray<ApiKeyEntry>) =>

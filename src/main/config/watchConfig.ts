@@ -1,7 +1,8 @@
 import { Effect, Stream, SubscriptionRef } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
 import { keepRuntimeChanges, diffSetups, type Setup } from "../../domain/config/Setup.ts"
-import { type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "./configFiles.ts"
+import { readConfigFiles } from "./configFiles.ts"
+import { type ConfigDiagnostic, formatDiagnostic } from "./documents.ts"
 import { fileChanges } from "./fileChanges.ts"
 import { reloadRequests } from "./hangup.ts"
 

@@ -5,7 +5,8 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { temporaryFolder } from "../../temporaryFolder.ts"
-import { readConfigFiles, formatDiagnostic } from "../../../src/main/config/configFiles.ts"
+import { readConfigFiles } from "../../../src/main/config/configFiles.ts"
+import { formatDiagnostic } from "../../../src/main/config/documents.ts"
 
 /** A folder with these files for the lifetime of the scope. */
 const folderWith = (files: { readonly [path: string]: string }) =>

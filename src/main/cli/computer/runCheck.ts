@@ -12,13 +12,8 @@ import type { ComputerConfig, Input, ServerConfig } from "../../../domain/config
 import { serversKeyOf } from "../../../domain/config/parseConfig.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
-import {
-  type ConfigDiagnostic,
-  type ConfigFile,
-  formatDiagnostic,
-  readConfigFiles,
-  unknownInputWarnings
-} from "../../config/configFiles.ts"
+import { type ConfigFile, readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
+import { type ConfigDiagnostic, formatDiagnostic } from "../../config/documents.ts"
 import { failCommand } from "../../CommandFailed.ts"
 import { formatServerLocation } from "../output/format.ts"
 import { printJson, printLine, printText } from "../output/print.ts"

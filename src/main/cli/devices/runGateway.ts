@@ -6,8 +6,7 @@ import { DeviceGateway } from "../../../application/devices/gateway/DeviceGatewa
 import { isValidDeviceToken } from "../../../domain/devices/handshake.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import { failCommand } from "../../CommandFailed.ts"
-import { readDecodedFile } from "../../config/configFiles.ts"
-import { parseJsonc } from "../../config/jsonc.ts"
+import { jsonc, readDecodedFile } from "../../config/documents.ts"
 import { gatewayLayer } from "../../layers/gatewayLayer.ts"
 import { printError, printLine } from "../output/print.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"
@@ -40,7 +39,7 @@ const parseTokens = (value: unknown) =>
   )
 
 const readTokensFile = Effect.fnUntraced(function* (file: string) {
-  const reading = readDecodedFile(file, parseJsonc, parseTokens)
+  const reading = readDecodedFile(file, jsonc, parseTokens)
   const tokens = yield* Effect.catch(reading, (errors) => failCommand(errors.join("\n")))
   return new Map(Object.entries(tokens).map(([name, token]) => [name, Redacted.make(token)]))
 })

@@ -1,6 +1,5 @@
 import { Config, Effect, type FileSystem, Option, Redacted, Stream } from "effect"
 import * as ApiKeys from "../../../adapters/auth/ApiKeys.ts"
-import * as Jwt from "../../../adapters/auth/Jwt.ts"
 import type { JwtKeySource } from "../../../adapters/auth/jwtKeys.ts"
 import { parseSimpleKeys } from "../../../adapters/auth/apiKeyEntries.ts"
 import { makeSchemeAuthenticator } from "../../../adapters/auth/CredentialScheme.ts"
@@ -8,7 +7,7 @@ import { allowAll } from "../../../application/ports/Authenticator.ts"
 import { isLoopbackHost } from "../../../adapters/http/hostAccess.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { readTextFile } from "../../config/configFiles.ts"
+import { readTextFile } from "../../config/documents.ts"
 import { readKeyFile, watchKeyFile } from "../../config/serverFiles.ts"
 import { type CommandError, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import type { ServerCommandOptions } from "./flags.ts"
@@ -70,6 +69,7 @@ const jwtSchemes = Effect.fnUntraced(function* (options: ServerCommandOptions) {
       : []
   }
   const defaultGrants = { rights: jwtRights, offices: jwtOffices, names: jwtNames }
+  const Jwt = yield* Effect.promise(() => import("../../../adapters/auth/Jwt.ts"))
   return [yield* Jwt.make({ source, defaultGrants, ...definedOnly({ issuer, audience }) })]
 })
 

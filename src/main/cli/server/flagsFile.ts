@@ -2,9 +2,7 @@ import { parseArgs } from "node:util"
 import { Config, Effect, Option, Redacted, Result } from "effect"
 import type { CliError, Flag } from "effect/cli"
 import { isJsonObject } from "../../../domain/json.ts"
-import { type ConfigDiagnostic, formatDiagnostic, readDocument } from "../../config/configFiles.ts"
-import { parseJsonc } from "../../config/jsonc.ts"
-import { parseYaml } from "../../config/yaml.ts"
+import { type ConfigDiagnostic, formatDiagnostic, jsonc, readDocument, yaml } from "../../config/documents.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { failCommand } from "../../CommandFailed.ts"
 import { describeFlag, type FlagDescription } from "../flags/flagRules.ts"
@@ -67,10 +65,7 @@ const argumentsOf = Effect.fnUntraced(function* (key: string, value: unknown) {
 const readFlagsFile = Effect.fnUntraced(function* (file: string) {
   const fail = (errors: ReadonlyArray<Omit<ConfigDiagnostic, "file" | "severity">>) =>
     failCommand(errors.map((error) => formatDiagnostic({ ...error, file, severity: "error" })).join("\n"))
-  const { locate, value } = yield* Effect.catch(
-    readDocument(file, /\.jsonc?$/.test(file) ? parseJsonc : parseYaml),
-    fail
-  )
+  const { locate, value } = yield* Effect.catch(readDocument(file, /\.jsonc?$/.test(file) ? jsonc : yaml), fail)
   // A file with comments only has no value.
   if (value !== null && !isJsonObject(value)) {
     return yield* fail([{ path: [], issue: "expected the names of flags with values, as port: 7070" }])

@@ -9,7 +9,7 @@ import { print, printError } from "../output/print.ts"
 import type { KeyCommandOptions } from "./flags.ts"
 import { copyAccess, replaceableFile, replaceFile } from "../../../adapters/credentials/replaceFile.ts"
 import { errorMessage, systemErrorCode } from "../../../domain/errorMessage.ts"
-import { readTextFile } from "../../config/configFiles.ts"
+import { readTextFile } from "../../config/documents.ts"
 import { parseJsonc } from "../../config/jsonc.ts"
 import { readKeyFile } from "../../config/serverFiles.ts"
 
