@@ -46,13 +46,13 @@ export const forbiddenReason = (policy: FetchPolicy, url: URL, method: string): 
  */
 export const makeCheckedFetch = Effect.fnUntraced(function* (
   policy: FetchPolicy,
-  lookup: typeof dnsLookup = dnsLookup
+  lookup?: typeof dnsLookup
 ): Effect.fn.Return<Fetch, never, Scope.Scope> {
   const startRequest = yield* makeHttpClient
   const makeLookup =
     (url: URL): LookupFunction =>
     (hostname, options, callback) =>
-      lookup(hostname, { ...options, all: true }, (error, found) => {
+      (lookup ?? dnsLookup)(hostname, { ...options, all: true }, (error, found) => {
         if (error !== null) return callback(error, [])
         const allowed = found.filter(({ address }) => isAllowed(policy, address, url))
         const [first] = allowed

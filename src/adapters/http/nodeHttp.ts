@@ -12,7 +12,7 @@ import type { LookupFunction, Socket } from "node:net"
 import { Clock, Effect, type Scope } from "effect"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
 import { withUserAgent } from "../../domain/packageVersion.ts"
-import { environmentProxies, environmentProxyProblem } from "../bytes/environmentProxies.ts"
+import { environmentProxies, environmentProxyProblem, proxiesOf } from "../bytes/environmentProxies.ts"
 
 /** Starts a request over HTTP or HTTPS. */
 export type StartRequest = (
@@ -69,11 +69,13 @@ export const requestFailure = (url: URL, error: Error): Error => {
 
 /** Makes a client whose connections close with the scope. It uses the proxies of the environment, and follows no redirects. */
 export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = Effect.gen(function* () {
-  const optionsFor = (scheme: "http" | "https"): AgentOptions => ({ keepAlive: true, ...environmentProxies(scheme) })
-  const agents = { plain: new Agent(optionsFor("http")), secure: new SecureAgent(optionsFor("https")) }
   const idleLimit = makeIdleLimit(yield* Clock.Clock)
-  Object.values(agents).forEach(idleLimit.watch)
-  const behindProxy = environmentProxies("http").proxyEnv ?? environmentProxies("https").proxyEnv
+  const agents: { http?: Agent; https?: Agent } = {}
+  /** Makes an agent when it is needed: Node loads TLS for that of HTTPS. */
+  const agentOf = (scheme: "http" | "https"): Agent => {
+    const options: AgentOptions = { keepAlive: true, ...environmentProxies(scheme) }
+    return (agents[scheme] ??= idleLimit.watch(scheme === "https" ? new SecureAgent(options) : new Agent(options)))
+  }
   /** Origins without a proxy: only their names are looked up here. */
   const directOrigins = new Set<string>()
   yield* Effect.addFinalizer(() => Effect.sync(() => Object.values(agents).forEach((agent) => agent.destroy())))
@@ -84,14 +86,14 @@ export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = E
       resolve(...parameters)
     }
     const isSecure = url.protocol === "https:"
-    const agent = isSecure ? agents.secure : agents.plain
+    const agent = agentOf(isSecure ? "https" : "http")
     const send: typeof request = isSecure ? secureRequest : request
     idleLimit.closeStale(agent)
     const options = { ...given, headers: withUserAgent(given.headers), lookup, agent }
     return send(url, options).once("response", (incoming) => {
       idleLimit.record(incoming)
       const { remoteAddress } = incoming.socket
-      const isDirect = behindProxy === undefined || directOrigins.has(url.origin)
+      const isDirect = proxiesOf(agent) === undefined || directOrigins.has(url.origin)
       if (isDirect && remoteAddress !== undefined) senders.set(incoming, remoteAddress)
     })
   }

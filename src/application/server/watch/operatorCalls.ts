@@ -171,8 +171,8 @@ const makeCall =
 
 /** Makes the function that opens the membership of an operator, as long as the scope. */
 const makeJoin = (server: WatchedServer) => {
-  /** Lets a new membership replace an old one of this operator that has not ended yet. */
-  const instance = secureRandomHex(16)
+  /** Lets a new membership replace an old one of this operator that has not ended yet. Made late: Node loads its crypto. */
+  let instance: string | undefined
   return Effect.fnUntraced(function* ({
     membership
   }: ReturnType<typeof membershipKey>): Effect.fn.Return<CallInOffice, ProtocolError, Scope.Scope> {
@@ -183,6 +183,7 @@ const makeJoin = (server: WatchedServer) => {
       const report = Result.getOrUndefined(decodeBody(body, line.decodeCallStatus))
       if (report !== undefined) listeners.get(report.reqId)?.(report.status)
     }
+    instance ??= secureRandomHex(16)
     const auth = { role: "agent", instance, a2c_features: ["call_status"] }
     const link = yield* Effect.mapError(
       openOperatorLink(server, { line, auth, operator, onNotification }),
