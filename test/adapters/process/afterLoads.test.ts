@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { makeBusyShareReader, runAfterFrees, runAfterLoads } from "../../../src/adapters/process/gcTuning.ts"
+import {
+  makeBusyShareReader,
+  runAfterFrees,
+  runAfterLoads,
+  runUnderLoad
+} from "../../../src/adapters/process/gcTuning.ts"
 
 /** Runs the action with these busy shares, each for a number of seconds, and counts its runs at the end of each. */
 const runsWith = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [share: number, seconds: number]>) {
@@ -23,6 +28,61 @@ const runsWith = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [sh
     counted.push(runs)
   }
   return counted
+})
+
+describe("runUnderLoad", () => {
+  /** Counts the runs with these busy shares, each for a number of seconds. */
+  const runsUnder = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [share: number, seconds: number]>) {
+    let runs = 0
+    let share = 0
+    yield* Effect.forkScoped(
+      runUnderLoad(
+        () => void (runs += 1),
+        () => share
+      ),
+      { startImmediately: true }
+    )
+    for (const [next, seconds] of phases) {
+      share = next
+      yield* TestClock.adjust(`${seconds} seconds`)
+    }
+    return runs
+  })
+
+  it.effect.each([
+    [
+      "runs the action in the first second of a full load, once",
+      [
+        [1, 1],
+        [0, 60],
+        [1, 60]
+      ],
+      1
+    ],
+    ["runs it in the tenth second of a load of a tenth", [[0.12, 10]], 1],
+    [
+      "runs it neither for the rest of a start",
+      [
+        [0.8, 1],
+        [0, 60]
+      ],
+      0
+    ],
+    ["runs it for no quiet process", [[0.019, 86_400]], 0],
+    [
+      "forgets a short load in the quiet time after it",
+      [
+        [0.5, 1],
+        [0, 20],
+        [0.5, 1]
+      ],
+      0
+    ]
+  ] as const)("%s", ([, phases, expected]) =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* runsUnder(phases), expected)
+    })
+  )
 })
 
 describe("runAfterLoads", () => {
@@ -199,10 +259,11 @@ describe("runAfterFrees", () => {
 })
 
 describe("makeBusyShareReader", () => {
-  it("reads the time in which the event loop was not idle", async () => {
+  it("reads the share of the time in which the process used a processor", async () => {
     const read = makeBusyShareReader()
     await new Promise((resolve) => setTimeout(resolve, 50))
     const idle = read()
+    assert.isBelow(idle, 0.9)
     const end = performance.now() + 50
     while (performance.now() < end);
     assert.isAbove(read(), idle)

@@ -17,7 +17,10 @@ import { serversUsingInput } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
 import type { Question } from "../../../domain/approvals/Approval.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { formatDiagnostic, readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
+import { readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
+import { formatDiagnostic } from "../../config/documents.ts"
+import { awaitServersStarted } from "../awaitServersStarted.ts"
+import { optimizeUnderLoad } from "../../../adapters/process/gcTuning.ts"
 import { policyOfFile } from "../../config/policyFile.ts"
 import { reloadRequests } from "../../config/hangup.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
@@ -161,7 +164,8 @@ export const withComputer = <A, E, R>(
     )
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
-    return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(
+    const optimize = Effect.andThen(awaitServersStarted, optimizeUnderLoad)
+    return yield* Effect.andThen(Effect.forEach([followFiles, optimize], Effect.forkScoped), use).pipe(
       Effect.provide(computer),
       explainJoinRejection("computer", options),
       Effect.provideContext(inputs)

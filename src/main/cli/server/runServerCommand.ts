@@ -2,7 +2,12 @@ import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import { AuditLog } from "../../../application/ports/AuditLog.ts"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { officePagePath } from "../../../domain/page/route.ts"
-import { collectAfterFrees, releaseMemoryAfterLoads, tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
+import {
+  collectAfterFrees,
+  optimizeUnderLoad,
+  releaseMemoryAfterLoads,
+  tuneGcForRelay
+} from "../../../adapters/process/gcTuning.ts"
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -65,7 +70,8 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
   const { url } = Context.get(yield* Layer.build(layer), Server)
   yield* printLine(`listening on ${url}`)
   if (options.page) yield* printLine(`office page at ${url}${officePagePath}`)
-  yield* Effect.forkScoped(Effect.all([releaseMemoryAfterLoads, collectAfterFrees], { concurrency: "unbounded" }))
+  const watches = [optimizeUnderLoad, releaseMemoryAfterLoads, collectAfterFrees]
+  yield* Effect.forkScoped(Effect.all(watches, { concurrency: "unbounded" }))
   yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })
 }, Effect.scoped)
 

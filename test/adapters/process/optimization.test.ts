@@ -1,0 +1,32 @@
+import { execFileSync } from "node:child_process"
+import { assert, describe, it } from "@effect/vitest"
+
+const module = new URL("../../../src/adapters/process/optimization.ts", import.meta.url).href
+
+/** Runs a function often, in a child process in which V8 may optimize it or not; true if it did. */
+const isOptimized = (first: string): boolean => {
+  const program = `
+    import { postponeOptimization, startOptimization } from "${module}"
+    const add = (sum, number) => sum + number
+    const run = () => { for (let i = 0, sum = 0; i < 1e6; i++) sum = add(sum, i) }
+    ${first}
+    for (let times = 0; times < 20; times++) run()
+    // The bits of V8 for code of either optimizing compiler.
+    console.log((%GetOptimizationStatus(add) & 0b110000) !== 0)
+  `
+  const flags = ["--allow-natives-syntax", "--no-concurrent-recompilation", "--input-type=module", "--eval", program]
+  return execFileSync(process.execPath, flags, { encoding: "utf8" }).trim() === "true"
+}
+
+describe("postponeOptimization", () => {
+  it("lets V8 optimize no code", () => {
+    assert.isTrue(isOptimized(""))
+    assert.isFalse(isOptimized("postponeOptimization()"))
+  })
+})
+
+describe("startOptimization", () => {
+  it("lets V8 optimize code that ran before", () => {
+    assert.isTrue(isOptimized("postponeOptimization(); run(); startOptimization()"))
+  })
+})
