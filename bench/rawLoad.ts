@@ -166,7 +166,7 @@ const startSocketIo = () => {
 }
 
 const startCommand = () => {
-  const [built, source] = ["../dist/command/dist/main/cli/a2c.js", "../src/main/cli/a2c.ts"].map((file) =>
+  const [built, source] = ["../dist/command/dist/main/cli/a2c.cjs", "../src/main/cli/a2c.ts"].map((file) =>
     join(import.meta.dirname, file)
   )
   const file = existsSync(built ?? "") ? built : source

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { commandFolder } from "./command/buildCommand.ts"
 
 const folder = "node_modules/.cache/mcpb"
-const entry = "dist/main/cli/a2c.js"
+const entry = "dist/main/cli/a2c.cjs"
 if (!existsSync(commandFolder)) throw new Error(`${commandFolder} is missing: run \`npm run build\``)
 
 const { description, engines, homepage, license, name, repository, version } = JSON.parse(

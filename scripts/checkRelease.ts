@@ -111,7 +111,7 @@ const toolsOfExtension = async (folder: string, server: string): Promise<string>
 
 const checkExtension = async () => {
   const folder = mkdtempSync(join(tmpdir(), "a2c-extension-"))
-  const server = spawn(process.execPath, [join(commandFolder, "dist/main/cli/a2c.js"), "server", "--port", "0"], {
+  const server = spawn(process.execPath, [join(commandFolder, "dist/main/cli/a2c.cjs"), "server", "--port", "0"], {
     stdio: ["ignore", "pipe", "ignore"]
   })
   try {

@@ -46,7 +46,7 @@ using project = makePackedProject([...archives, "@modelcontextprotocol/server-ev
 const { folder } = project
 cpSync("scripts/runtimes", folder, { recursive: true })
 const { run, start } = programsIn(folder)
-const a2c = "node_modules/a2c-cli/dist/main/cli/a2c.js"
+const a2c = "node_modules/a2c-cli/dist/main/cli/a2c.cjs"
 
 const outcomes = new Outcomes()
 

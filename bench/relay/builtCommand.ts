@@ -5,7 +5,7 @@ import { join } from "node:path"
 const root = join(import.meta.dirname, "../..")
 const sources = join(root, "src")
 
-const command = join(root, "dist/command/dist/main/cli/a2c.js")
+const command = join(root, "dist/command/dist/main/cli/a2c.cjs")
 
 const changedAt = (file: string): number => statSync(file).mtimeMs
 

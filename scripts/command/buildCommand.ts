@@ -41,7 +41,7 @@ export const commandManifest = () => {
     type,
     publishConfig,
     engines,
-    bin: { a2c: "dist/main/cli/a2c.js" },
+    bin: { a2c: "dist/main/cli/a2c.cjs" },
     files: ["dist", "deploy", "LICENSES.txt"],
     exports: { "./package.json": "./package.json" },
     // What packs import of the host, which has no other packages.
@@ -64,7 +64,7 @@ export const buildCommand = async (): Promise<void> => {
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, contents)
   }
-  chmodSync(join(commandFolder, "dist/main/cli/a2c.js"), 0o755)
+  chmodSync(join(commandFolder, "dist/main/cli/a2c.cjs"), 0o755)
   for (const [from, to] of Object.entries(assets)) {
     cpSync(join(root, from), join(commandFolder, to), {
       recursive: true,

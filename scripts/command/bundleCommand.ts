@@ -7,22 +7,36 @@ import { importDirectly } from "../importDirectly.ts"
 const root = join(import.meta.dirname, "../..")
 const sources = join(root, "src")
 
-/** The program of the command, and the module that it loads at once. */
-const command = "main/cli/a2c"
+/** The module that the program loads at once. */
 const main = "main/cli/run"
 
-/** The files of the command that are programs or threads, or that packs import. */
-const entries = [
-  command,
-  "main/demo/notesServer",
-  "main/entrypoints/tools",
-  "adapters/ajv/worker",
-  "adapters/packs/isolation/child",
-  "adapters/vrl/worker"
-]
+/** A bundle of modules, which shares none with the others. */
+interface Bundle {
+  /** Files that are programs or threads, or that packs import. */
+  readonly entries: ReadonlyArray<string>
+  /** Packages that packs import of their host. */
+  readonly packages: ReadonlyArray<string>
+  /** The modules whose lazy imports belong to another bundle. */
+  readonly others: RegExp
+  readonly format?: "cjs"
+}
 
-/** Packages that packs import of their host. */
-const sharedPackages = ["effect", "zod"]
+/** The program, which loads the bundle of its command. Node runs more code before a program that is a module. */
+const program: Bundle = { entries: ["main/cli/a2c"], packages: [], others: /main\/cli\/a2c\.ts$/, format: "cjs" }
+
+/** Most commands. Without packs, the bundle keeps only what it uses of effect and zod: half of them. */
+const withoutPacks: Bundle = {
+  entries: ["main/cli/run", "main/demo/notesServer", "adapters/ajv/worker", "adapters/vrl/worker"],
+  packages: [],
+  others: /main\/cli\/(?:root|tools\/command)\.ts$/
+}
+
+/** The commands that load packs, which import all of effect and zod from it. */
+const withPacks: Bundle = {
+  entries: ["main/cli/runWithPacks", "main/entrypoints/tools", "adapters/packs/isolation/child"],
+  packages: ["effect", "zod"],
+  others: /main\/(?:layers\/(?:server|transport)Layer|cli\/(?:run|(?:agent|computer|devices|server)\/command))\.ts$/
+}
 
 /** Stands for the folder of the built modules, until it is known where a file of the bundle is. */
 const placeholder = "a2c-place:"
@@ -44,8 +58,19 @@ const ours: Plugin = {
   }
 }
 
-/** What packages do at their start, and few commands need: milliseconds of each start. */
+/** Functions of Node's crypto, which load it when they are called. */
+const lateCrypto = {
+  from: /const \{ (.*) \} = require\('crypto'\);/,
+  to: (_: string, names: string) =>
+    `const crypto = require('crypto');${names
+      .split(", ")
+      .map((name) => `const ${name} = (...args) => crypto.${name}(...args);`)
+      .join("")}`
+}
+
+/** What packages do at their start, and few commands need: milliseconds of each start, and memory. */
 const deferred = [
+  ...["sender", "websocket", "websocket-server"].map((name) => ({ file: `ws/lib/${name}.js`, ...lateCrypto })),
   {
     // The global loads all of Node's fetch; the client uses `ws`.
     file: "engine.io-client/build/esm-debug/transports/websocket.js",
@@ -68,7 +93,7 @@ const deferring: Plugin = {
     for (const { file, from, to } of deferred) {
       builder.onLoad({ filter: new RegExp(`${file.replaceAll(".", "\\.")}$`) }, ({ path }) => {
         const text = readFileSync(path, "utf8")
-        const contents = text.replace(from, () => to)
+        const contents = text.replace(from, typeof to === "string" ? () => to : to)
         if (contents === text) throw new Error(`${file} has changed: see what its start costs now`)
         return { contents }
       })
@@ -80,19 +105,21 @@ const deferring: Plugin = {
  * Modules that every command needs become one file: the parts that a command loads also import
  * them. Otherwise they would be dozens of files, and a start would take a tenth longer.
  */
-const oneCore: Plugin = {
+const oneCore = (others: RegExp): Plugin => ({
   name: "one-core",
   setup: (builder) => {
     const file = join(sources, `${main}.ts`)
     const core = [...readFileSync(file, "utf8").matchAll(/ from ("\..*")$/gm)].map(([, path]) => `import ${path}`)
-    builder.onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
+    builder.onResolve({ filter: /^\./ }, ({ importer, kind, path, resolveDir }) => {
       if (!resolveDir.startsWith(sources)) return undefined
       const target = join(resolveDir, path)
+      const isLazy = kind === "dynamic-import"
+      if (isLazy && others.test(importer)) return { path: path.replace(/ts$/, "js"), external: true }
       // Without side effects, the import of the core would be dropped.
       return {
         path: target,
         sideEffects: true,
-        ...(kind === "dynamic-import" && target !== file && { namespace: "lazy" })
+        ...(isLazy && { namespace: "lazy" })
       }
     })
     builder.onResolve({ filter: /^core$/ }, () => ({ path: "core", namespace: "core", sideEffects: true }))
@@ -105,7 +132,7 @@ const oneCore: Plugin = {
       resolveDir: dirname(path)
     }))
   }
-}
+})
 
 /** What packs import of their host, as files of the bundle. */
 const shared: Plugin = {
@@ -119,14 +146,39 @@ const shared: Plugin = {
   }
 }
 
-/** An import of `node:http` evaluates its getters, and so loads Node's HTTP/2 and fetch: 14 MB that no command needs. */
-const withoutGetters: Plugin = {
-  name: "without-getters",
+/** Modules of Node that few commands use, but many packages import. */
+const lateBuiltins = [
+  "child_process",
+  "crypto",
+  "dns",
+  "dns/promises",
+  "http",
+  "https",
+  "readline",
+  "tls",
+  "vm",
+  "zlib"
+]
+
+/**
+ * Loads modules of Node when a value of them is used. An import evaluates all of them: `node:http` loads Node's HTTP/2 and
+ * fetch, 14 MB that no command needs, and `node:https` with `node:crypto` 6 MB that an idle Server does not need.
+ */
+const lateNode: Plugin = {
+  name: "late-node",
   setup: (builder) => {
-    builder.onResolve({ filter: /^(?:node:)?http$/ }, () => ({ path: "node:http", namespace: "builtin" }))
-    builder.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)})`
-    }))
+    const filter = new RegExp(`^(?:node:)?(?:${lateBuiltins.join("|")})$`)
+    builder.onResolve({ filter }, ({ path }) => ({ path: `node:${path.replace("node:", "")}`, namespace: "builtin" }))
+    builder.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => {
+      const getters = Object.keys(process.getBuiltinModule(path) ?? {}).map(
+        (name) => `get ${name}() { return load().${name} }`
+      )
+      return {
+        contents: `let loaded
+const load = () => (loaded ??= process.getBuiltinModule(${JSON.stringify(path)}))
+module.exports = { ${getters.join(", ")} }`
+      }
+    })
   }
 }
 
@@ -179,43 +231,49 @@ export interface CommandFile {
   readonly contents: Uint8Array
 }
 
-/**
- * Bundles the `a2c` command with all that it loads. Without the packages, and with less files to read, it starts in a third of
- * the CPU time of its modules, with less memory. `minify` keeps the names of functions, for stack traces.
- */
-export const bundleCommand = async ({ minify = false } = {}) => {
-  const outdir = join(root, "node_modules/.cache/command")
-  const { metafile, outputFiles } = await build({
+const outdir = join(root, "node_modules/.cache/command")
+
+const bundle = ({ entries, format = "esm", others, packages }: Bundle, minify: boolean) =>
+  build({
     minifySyntax: minify,
     minifyWhitespace: minify,
     absWorkingDir: root,
     entryPoints: [
       ...entries.map((path) => ({ in: join(sources, `${path}.ts`), out: path })),
-      ...sharedPackages.map((name) => ({ in: `shared:${name}`, out: `shared/${name}` }))
+      ...packages.map((name) => ({ in: `shared:${name}`, out: `shared/${name}` }))
     ],
-    plugins: [ours, deferring, oneCore, shared, withoutGetters, replaceableWs],
+    plugins: [ours, deferring, oneCore(others), shared, lateNode, replaceableWs],
     outdir,
     chunkNames: "chunks/[name]-[hash]",
     write: false,
     metafile: true,
     bundle: true,
-    splitting: true,
-    format: "esm",
+    splitting: format === "esm",
+    format,
     platform: "node",
     target: "node22",
     // Packages with native or WebAssembly files, and optional ones.
     external: ["@bpinternal/verel", "bufferutil", "utf-8-validate"],
     // The other build of a package may load its parts in a way that a bundler does not see.
     mainFields: ["module", "main"],
-    banner: { js: commonJsNames },
+    ...(format === "esm" ? { banner: { js: commonJsNames } } : { outExtension: { ".js": ".cjs" } }),
     logLevel: "warning"
   })
-  const bundled = outputFiles.map(({ path, text }): CommandFile => {
+
+/**
+ * Bundles the `a2c` command with all that it loads. Without the packages, and with less files to read, it starts in a third of
+ * the CPU time of its modules, with less memory. `minify` keeps the names of functions, for stack traces.
+ */
+export const bundleCommand = async ({ minify = false } = {}) => {
+  const bundles = await Promise.all([program, withoutPacks, withPacks].map((one) => bundle(one, minify)))
+  const outputs = new Map(bundles.flatMap(({ outputFiles }) => outputFiles.map(({ path, text }) => [path, text])))
+  const bundled = [...outputs].map(([path, text]): CommandFile => {
     const up = relative(dirname(path), outdir).replaceAll("\\", "/") || "."
     return {
       path: relative(outdir, path).replaceAll("\\", "/"),
       contents: Buffer.from(text.replaceAll(placeholder, `${up}/`))
     }
   })
-  return { files: [...bundled, ...effectModules()], licenses: licensesOf(Object.keys(metafile.inputs)) }
+  const inputs = bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs))
+  return { files: [...bundled, ...effectModules()], licenses: licensesOf(inputs) }
 }

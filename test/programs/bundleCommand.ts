@@ -21,7 +21,7 @@ const folder = join(root, "node_modules/.cache/a2c-test-command")
 const dist = join(folder, "dist")
 
 /** The file of the bundled `a2c` command. */
-export const bundledCommand = join(dist, "main/cli/a2c.js")
+export const bundledCommand = join(dist, "main/cli/a2c.cjs")
 
 /** What the command reads beside its modules, in the checkout. */
 const assets = { page: "dist/page", "adapters/packs/python": "src/adapters/packs/python" }

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import nodeModule from "node:module"
 import { userCacheFolder } from "../../adapters/process/userFolders.ts"
+import { postponeOptimization } from "../../adapters/process/optimization.ts"
 import { nodeVersionError } from "../entrypoints/nodeVersion.ts"
 
 /** Keeps the compiled code between runs: they start in less time. */
@@ -9,10 +10,17 @@ const keepCompiledCode = (): void => {
   if (folder !== undefined) (nodeModule as Partial<typeof nodeModule>).enableCompileCache?.(folder)
 }
 
+const isFlag = (word = ""): boolean => /^--?[^=]+$/.test(word)
+
+/** The name of the command: the first word that is neither a flag nor its value. */
+const command = process.argv.slice(2).find((word, index, words) => !word.startsWith("-") && !isFlag(words[index - 1]))
+
 const problem = nodeVersionError()
 if (problem === undefined) {
+  if (command === "server" || command === "computer") postponeOptimization()
   keepCompiledCode()
-  void import("./run.ts")
+  // Packs import the modules of effect from the program that loads them, which therefore has all of them.
+  void (command === "tools" || command === "demo" ? import("./runWithPacks.ts") : import("./run.ts"))
 } else {
   // An old version of Node cannot load what the command imports.
   process.stderr.write(`a2c: ${problem}\n`)
