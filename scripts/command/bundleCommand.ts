@@ -72,6 +72,12 @@ const lateCrypto = {
 const deferred = [
   ...["sender", "websocket", "websocket-server"].map((name) => ({ file: `ws/lib/${name}.js`, ...lateCrypto })),
   {
+    // The object has all of zod, with its fifty languages.
+    file: "@gleanwork/mcp-config-schema/dist/index.js",
+    from: /import \{ ?z ?\} from ?["']zod["']/,
+    to: 'import * as z from "zod"'
+  },
+  {
     // The global loads all of Node's fetch; the client uses `ws`.
     file: "engine.io-client/build/esm-debug/transports/websocket.js",
     from: "globalThis.WebSocket || globalThis.MozWebSocket",

@@ -1,5 +1,5 @@
 import { Struct, Effect } from "effect"
-import { z } from "zod"
+import * as z from "zod"
 import {
   isWatched,
   type McpChange,

@@ -14,7 +14,7 @@ import {
 } from "@modelcontextprotocol/sdk/shared/auth.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Effect, Option, Redacted } from "effect"
-import { z } from "zod"
+import * as z from "zod"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
 import { type McpSessionError, sessionError } from "../../../application/ports/McpSession.ts"
 import type { OAuthClientParameters } from "../../../domain/config/endpointParameters.ts"

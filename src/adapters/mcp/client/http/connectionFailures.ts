@@ -7,7 +7,7 @@ import { type BodyEnd, notJson } from "./HttpBody.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
-import { z } from "zod"
+import { $ZodError } from "zod/v4/core"
 import { httpStatusToSessionError } from "../mcpMessages.ts"
 
 /** Marks a synthetic error in its `data`; the value is the cause. No peer knows the key, and none can claim a lost connection. */
@@ -81,7 +81,7 @@ const quotedBodyOf = ({ message }: Error): string =>
 const maxIssues = 3
 
 /** A sentence for the schema errors of a response, whose message is JSON. */
-const describeSchemaError = ({ issues }: z.core.$ZodError): string => {
+const describeSchemaError = ({ issues }: $ZodError): string => {
   const problems = issues.slice(0, maxIssues).flatMap(({ message, path, ...issue }) => {
     if (path.length === 0) return []
     const member = JSON.stringify(path.join(".").slice(0, 100))
@@ -102,7 +102,7 @@ export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
     return isClosed ? closedByServer : jsonRpcErrorToSessionError(error, message)
   }
   if (error instanceof UnauthorizedError) return sessionError("unauthorized", "MCP server requires authorization")
-  if (error instanceof z.core.$ZodError) return sessionError("protocol", describeSchemaError(error))
+  if (error instanceof $ZodError) return sessionError("protocol", describeSchemaError(error))
   if (!(error instanceof Error)) return sessionError("unavailable", String(error))
   if (error.message === "Not connected") return sessionError("closed", "not connected")
   const reset = connectionResetFailure(error)
