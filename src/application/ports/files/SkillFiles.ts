@@ -1,4 +1,4 @@
-import { Context, Data, type Effect, type Result, type Scope, type Stream } from "effect"
+import { Context, Data, type Effect, type Scope, type Stream } from "effect"
 import type { ArchiveFormat } from "../../../domain/skills/skillResources.ts"
 
 /**
@@ -58,6 +58,6 @@ export class SkillFiles extends Context.Service<
     /** Emits when one of these folders may have changed, from the moment when this effect succeeds. */
     readonly watch: (folders: ReadonlyArray<string>) => Effect.Effect<Stream.Stream<void>, never, Scope.Scope>
     /** Parses YAML to a JSON value; fails with the first line of the error. */
-    readonly parseYaml: (text: string) => Result.Result<unknown, string>
+    readonly parseYaml: (text: string) => Effect.Effect<unknown, string>
   }
 >()("a2c-smcp/application/ports/SkillFiles") {}

@@ -92,8 +92,11 @@ export const readSkillManifest = Effect.fnUntraced(function* (files: Files, root
   const file = yield* files.open(root, skillMainFile)
   const { yaml } = splitFrontMatter(yield* file.read(0, maxFrontMatterBytes + 1))
   if (yaml === undefined) return Result.fail(`${skillMainFile} has no front matter`)
-  const parsed = Result.mapError(files.parseYaml(yaml), (reason) => `invalid front matter: ${reason}`)
-  return Result.flatMap(parsed, parseSkillManifest)
+  const parsed = yield* Effect.result(files.parseYaml(yaml))
+  return Result.flatMap(
+    Result.mapError(parsed, (reason) => `invalid front matter: ${reason}`),
+    parseSkillManifest
+  )
 }, Effect.scoped)
 
 /** Reads a file of JSON below a root; `undefined` for a missing one. The inner result fails with the reason. */
