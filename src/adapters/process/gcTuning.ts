@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { performance } from "node:perf_hooks"
 import { Duration, Effect } from "effect"
-import { startOptimization } from "./optimization.ts"
+import { setOptimization } from "./optimization.ts"
 
 const period = Duration.seconds(1)
 
@@ -13,10 +13,7 @@ const quietShare = 0.02
 /** Quiet periods that end a load: in shorter pauses, the next load would pay for the action. */
 const quietPeriods = 60
 
-/**
- * Makes a function that gives the share of the time since its last call in which this process used a processor. The
- * event loop is also busy while it waits for a processor that other programs use.
- */
+/** Makes a function that gives the CPU time of this process since its last call, as a share of the time. */
 export const makeBusyShareReader = (): (() => number) => {
   const read = () => ({ ...process.cpuUsage(), now: performance.now() })
   let last = read()
@@ -27,25 +24,17 @@ export const makeBusyShareReader = (): (() => number) => {
   }
 }
 
-/** Busy seconds, beyond those of quiet periods, after which a process counts as loaded. The rest of its start takes less. */
-const loadSeconds = 0.9
-
-/** Runs an action when the process is loaded, once. */
+/** Runs an action once, after 0.9 busy seconds beyond those of quiet periods. The rest of a start takes less. */
 export const runUnderLoad = (action: () => void, readBusyShare: () => number): Effect.Effect<void> =>
   Effect.suspend(() => {
     let busy = 0
-    const check = Effect.sync(() => {
-      busy = Math.max(0, busy + readBusyShare() - quietShare)
-      return busy >= loadSeconds
-    })
-    const loaded = Effect.repeat(Effect.delay(check, period), { until: (isLoaded) => isLoaded })
+    const check = Effect.sync(() => (busy = Math.max(0, busy + readBusyShare() - quietShare)))
+    const loaded = Effect.repeat(Effect.delay(check, period), { until: (seconds) => seconds >= 0.9 })
     return Effect.andThen(loaded, Effect.sync(action))
   })
 
 /** Lets V8 optimize code as soon as the process is loaded. */
-export const optimizeUnderLoad: Effect.Effect<void> = Effect.suspend(() =>
-  runUnderLoad(startOptimization, makeBusyShareReader())
-)
+export const optimizeUnderLoad = Effect.suspend(() => runUnderLoad(() => setOptimization(true), makeBusyShareReader()))
 
 /**
  * Runs an action after each load: after a minute in which each second was busy for less than 2 %, if a second was busy for

@@ -1,15 +1,12 @@
 // The program of the command imports this file before Node keeps compiled code, so it imports no package.
 
-const setOptimization = (prefix: "" | "no-"): void => {
-  if (process.versions["bun"] !== undefined) return
-  const { setFlagsFromString } = process.getBuiltinModule("node:v8")
-  for (const compiler of ["maglev", "opt"]) setFlagsFromString(`--${prefix}${compiler}`)
-}
-
 /**
- * Runs code without the optimizing compilers of V8 until {@link startOptimization}. Optimized code of the start is of no
- * use to a process that then waits, and the compilers take 8 MB of memory.
+ * Lets V8 optimize code, or not. Optimized code of the start is of no use to a process that then waits, and the
+ * optimizing compilers take 8 MB of memory.
  */
-export const postponeOptimization = (): void => setOptimization("no-")
-
-export const startOptimization = (): void => setOptimization("")
+export const setOptimization = (isOn: boolean): void => {
+  // The types of Node lack it. Other runtimes, and a few platforms, do not have it.
+  if (!Reflect.get(process.config.variables, "v8_enable_maglev")) return
+  const { setFlagsFromString } = process.getBuiltinModule("node:v8")
+  for (const compiler of ["maglev", "turbofan"]) setFlagsFromString(`--${isOn ? "" : "no-"}${compiler}`)
+}

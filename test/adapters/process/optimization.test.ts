@@ -6,7 +6,7 @@ const module = new URL("../../../src/adapters/process/optimization.ts", import.m
 /** Runs a function often, in a child process in which V8 may optimize it or not; true if it did. */
 const isOptimized = (first: string): boolean => {
   const program = `
-    import { postponeOptimization, startOptimization } from "${module}"
+    import { setOptimization } from "${module}"
     const add = (sum, number) => sum + number
     const run = () => { for (let i = 0, sum = 0; i < 1e6; i++) sum = add(sum, i) }
     ${first}
@@ -18,15 +18,13 @@ const isOptimized = (first: string): boolean => {
   return execFileSync(process.execPath, flags, { encoding: "utf8" }).trim() === "true"
 }
 
-describe("postponeOptimization", () => {
+describe("setOptimization", () => {
   it("lets V8 optimize no code", () => {
     assert.isTrue(isOptimized(""))
-    assert.isFalse(isOptimized("postponeOptimization()"))
+    assert.isFalse(isOptimized("setOptimization(false)"))
   })
-})
 
-describe("startOptimization", () => {
   it("lets V8 optimize code that ran before", () => {
-    assert.isTrue(isOptimized("postponeOptimization(); run(); startOptimization()"))
+    assert.isTrue(isOptimized("setOptimization(false); run(); setOptimization(true)"))
   })
 })

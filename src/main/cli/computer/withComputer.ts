@@ -164,8 +164,8 @@ export const withComputer = <A, E, R>(
     )
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
-    const optimize = Effect.andThen(awaitServersStarted, optimizeUnderLoad)
-    return yield* Effect.andThen(Effect.forEach([followFiles, optimize], Effect.forkScoped), use).pipe(
+    const beside = [followFiles, Effect.andThen(awaitServersStarted, optimizeUnderLoad)]
+    return yield* Effect.andThen(Effect.forEach(beside, Effect.forkScoped), use).pipe(
       Effect.provide(computer),
       explainJoinRejection("computer", options),
       Effect.provideContext(inputs)

@@ -2,12 +2,7 @@ import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import { AuditLog } from "../../../application/ports/AuditLog.ts"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { officePagePath } from "../../../domain/page/route.ts"
-import {
-  collectAfterFrees,
-  optimizeUnderLoad,
-  releaseMemoryAfterLoads,
-  tuneGcForRelay
-} from "../../../adapters/process/gcTuning.ts"
+import * as GcTuning from "../../../adapters/process/gcTuning.ts"
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -70,14 +65,14 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
   const { url } = Context.get(yield* Layer.build(layer), Server)
   yield* printLine(`listening on ${url}`)
   if (options.page) yield* printLine(`office page at ${url}${officePagePath}`)
-  const watches = [optimizeUnderLoad, releaseMemoryAfterLoads, collectAfterFrees]
+  const watches = [GcTuning.optimizeUnderLoad, GcTuning.releaseMemoryAfterLoads, GcTuning.collectAfterFrees]
   yield* Effect.forkScoped(Effect.all(watches, { concurrency: "unbounded" }))
   yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })
 }, Effect.scoped)
 
 /** Runs a Server until a signal requests its shutdown; prints its URL to stdout once members can connect. */
 export const runServerCommand = Effect.fnUntraced(function* (options: ServerCommandOptions) {
-  tuneGcForRelay()
+  GcTuning.tuneGcForRelay()
   yield* surviveHangup
   yield* serve(options, yield* stopSignal)
   yield* Effect.logInfo("server stopped")

@@ -92,11 +92,8 @@ export const readSkillManifest = Effect.fnUntraced(function* (files: Files, root
   const file = yield* files.open(root, skillMainFile)
   const { yaml } = splitFrontMatter(yield* file.read(0, maxFrontMatterBytes + 1))
   if (yaml === undefined) return Result.fail(`${skillMainFile} has no front matter`)
-  const parsed = yield* Effect.result(files.parseYaml(yaml))
-  return Result.flatMap(
-    Result.mapError(parsed, (reason) => `invalid front matter: ${reason}`),
-    parseSkillManifest
-  )
+  const parsed = Effect.mapError(files.parseYaml(yaml), (reason) => `invalid front matter: ${reason}`)
+  return Result.flatMap(yield* Effect.result(parsed), parseSkillManifest)
 }, Effect.scoped)
 
 /** Reads a file of JSON below a root; `undefined` for a missing one. The inner result fails with the reason. */
