@@ -18,7 +18,7 @@ interface Bundle {
   readonly packages: ReadonlyArray<string>
   /** The modules whose lazy imports belong to another bundle. */
   readonly others: RegExp
-  readonly format?: "cjs"
+  readonly format?: "cjs" | "esm"
 }
 
 /** The program, which loads the bundle of its command. Node runs more code before a program that is a module. */

@@ -1,4 +1,4 @@
-import { Effect, Result } from "effect"
+import { Effect, type Result } from "effect"
 import { FileBecamePipe, readFileContents } from "../../adapters/process/fileContents.ts"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { formatPath, type ValidationIssue } from "../../domain/validation.ts"

@@ -2,12 +2,7 @@ import { execFileSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  makeBusyShareReader,
-  runAfterFrees,
-  runAfterLoads,
-  runUnderLoad
-} from "../../../src/adapters/process/gcTuning.ts"
+import { runAfterFrees, runAfterLoads, runUnderLoad } from "../../../src/adapters/process/gcTuning.ts"
 
 /** Runs the action with these busy shares, each for a number of seconds, and counts its runs at the end of each. */
 const runsWith = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [share: number, seconds: number]>) {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Result, type Scope, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, type Scope, Stream } from "effect"
 import { Tar, Zip } from "effect/encoding"
 import { type SkillFileError, SkillFiles, type StagedContent } from "../../../src/application/ports/files/SkillFiles.ts"
 import { skillLimits } from "../../../src/domain/skills/skillLimits.ts"

@@ -164,8 +164,9 @@ export const withComputer = <A, E, R>(
     )
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
-    const beside = [followFiles, Effect.andThen(awaitServersStarted, optimizeUnderLoad)]
-    return yield* Effect.andThen(Effect.forEach(beside, Effect.forkScoped), use).pipe(
+    const optimize = Effect.andThen(awaitServersStarted, optimizeUnderLoad)
+    const beside = Effect.all([followFiles, optimize], { concurrency: 2 })
+    return yield* Effect.andThen(Effect.forkScoped(beside), use).pipe(
       Effect.provide(computer),
       explainJoinRejection("computer", options),
       Effect.provideContext(inputs)
