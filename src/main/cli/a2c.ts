@@ -5,7 +5,6 @@ import { setOptimization } from "../../adapters/process/optimization.ts"
 import { nodeVersionError } from "../entrypoints/nodeVersion.ts"
 
 const words = process.argv.slice(2)
-
 /** The name of the command: the first word that is neither a flag nor its value. */
 const command = words.find((word, index) => !word.startsWith("-") && !/^-[^=]+$/.test(words[index - 1] ?? ""))
 
