@@ -24,7 +24,7 @@ export type RequestHead = Pick<IncomingMessage, "headers" | "url">
 /** The latest parsed URL: all checks of a request need it, one after the other. */
 let latest: { readonly text: string; readonly url: URL | null } = { text: "", url: null }
 
-/** The URL of a request; `null` when it is none. */
+/** The URL of a request; `null` for an invalid one. */
 export const requestUrl = ({ url: text = "/" }: Pick<RequestHead, "url">): URL | null => {
   if (latest.text !== text) latest = { text, url: URL.parse(text, "http://localhost") }
   return latest.url
@@ -50,7 +50,7 @@ const originNotAllowed: GateRejection = {
 }
 
 /** The headers that let a page read the response. */
-export const corsHeaders = ({ headers }: IncomingMessage, access: PageAccess) => {
+export const originHeaders = ({ headers }: IncomingMessage, access: PageAccess) => {
   const origin = listedOriginOf(headers, access)
   return origin === undefined ? {} : { "Access-Control-Allow-Origin": origin, Vary: "Origin" }
 }
@@ -74,7 +74,7 @@ export const checkRequest = (
   if (versions.length === 0 && session !== "") return undefined
   const gated = versionGate(versions, served)
   if (Result.isSuccess(gated)) return undefined
-  return { ...gated.failure, headers: { ...gated.failure.headers, ...corsHeaders(request, access) } }
+  return { ...gated.failure, headers: { ...gated.failure.headers, ...originHeaders(request, access) } }
 }
 
 /** True for a request that states a protocol version: one of a member. */

@@ -218,7 +218,7 @@ describe("the Socket.IO adapter", () => {
   it("uses private fields in two files only", () => {
     const folder = new URL("../../../src/adapters/", import.meta.url)
     const pattern =
-      /\b(?:_sender|_socket|_handle|_ping\w+|_resetPingTimeout|_onClose|writeBuffer|dataReq|wsPreEncodedFrame|resetPingTimeout|pingTimeoutTimer|sendPacket|_receiver|doWrite|discarded)\b/
+      /\b(?:_sender|_socket|_handle|_ping\w+|_resetPingTimeout|_onClose|wsPreEncodedFrame|_receiver|doWrite)\b/
     const users = ["socketio", "http", "tcp"].flatMap((name) =>
       readdirSync(new URL(`${name}/`, folder), { recursive: true, encoding: "utf8" })
         .filter(

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto"
 import type { Handshake } from "../../../application/ports/Transport.ts"
+import type { Deadlines } from "../connection/Deadlines.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
 import { type OutboundMessage, ServerLink } from "../connection/OutboundMessage.ts"
 import type { InboundPacket } from "../connection/parsePacket.ts"
 import { makeHandshake, type RequestHead } from "../gate.ts"
-import type { RelayEngine } from "./RelayEngine.ts"
 import { PollingTransport } from "./PollingTransport.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
 import { Upgrade } from "./Upgrade.ts"
@@ -17,12 +17,24 @@ const packetTypes = { open: 0x30, close: 0x31, ping: 0x32, pong: 0x33, message: 
 /** Bytes per second that a connection must receive to count as alive. Slower senders would hold memory for ever. */
 const minBytesPerSecond = 1024
 
-/** A connection of {@link RelayEngine}: its session of Engine.IO, and the part of Socket.IO that members need. */
+/** The engine of a connection. */
+export interface ConnectionHost {
+  readonly pings: Deadlines<RelayConnection>
+  readonly pongs: Deadlines<RelayConnection>
+  /** In milliseconds. */
+  readonly pingTimeout: number
+  readonly connections: Map<string, RelayConnection>
+  readonly makeId: () => string
+  /** The first packet of a connection. */
+  readonly openPacket: (connection: RelayConnection) => string
+}
+
+/** A connection: its session of Engine.IO, and the part of Socket.IO that members need. */
 export class RelayConnection extends MemberConnection implements TransportListener {
   readonly id: string
   readonly remoteAddress: string
   readonly #head: RequestHead
-  readonly #engine: RelayEngine
+  readonly #engine: ConnectionHost
   #transport: RelayTransport
   #upgrade: Upgrade | undefined
   #state: "open" | "closing" | "closed" = "open"
@@ -32,7 +44,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
   #hadBacklog = false
 
   constructor(
-    engine: RelayEngine,
+    engine: ConnectionHost,
     context: ConnectionContext,
     head: RequestHead,
     remoteAddress: string,

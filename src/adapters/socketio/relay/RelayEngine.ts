@@ -6,11 +6,11 @@ import type { PageAccess } from "../../http/hostAccess.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { Deadlines } from "../connection/Deadlines.ts"
 import { type EngineSettings, maxPayloadBytes } from "../connection/engineOptions.ts"
-import { corsHeaders, type GateRejection, rejectRequest, rejectUpgrade, requestUrl } from "../gate.ts"
+import { originHeaders, type GateRejection, rejectRequest, rejectUpgrade, requestUrl } from "../gate.ts"
 import { defaultMaxMessageBytes, defaultPingInterval, defaultPingTimeout } from "../limits.ts"
 import { engineErrors } from "./engineErrors.ts"
 import { PollingTransport } from "./PollingTransport.ts"
-import { RelayConnection } from "./RelayConnection.ts"
+import { type ConnectionHost, RelayConnection } from "./RelayConnection.ts"
 import type { TransportListener } from "./RelayTransport.ts"
 import { WebSocketTransport } from "./WebSocketTransport.ts"
 
@@ -27,7 +27,7 @@ const acceptSuffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 const keyPattern = /^[+/0-9A-Za-z]{22}==$/
 const protocolPattern = /^[!#$%&'*+.^_`|~\w-]+$/
 
-/** The response that accepts a WebSocket, or the reason why there is none. */
+/** The response that accepts a WebSocket, or the rejection. */
 const acceptWebSocket = ({ headers }: IncomingMessage): Buffer | GateRejection => {
   const { "sec-websocket-key": key = "", "sec-websocket-protocol": offered, "sec-websocket-version": version } = headers
   if (version !== "13") return { ...engineErrors.badRequest, status: 426, headers: { "Sec-WebSocket-Version": "13" } }
@@ -45,7 +45,7 @@ const acceptWebSocket = ({ headers }: IncomingMessage): Buffer | GateRejection =
 const corsMethods = "GET,POST"
 
 /** Serves Engine.IO, revision 4, over WebSocket and long polling. */
-export class RelayEngine {
+export class RelayEngine implements ConnectionHost {
   /** By the id of their session. */
   readonly connections = new Map<string, RelayConnection>()
   readonly pings: Deadlines<RelayConnection>
@@ -76,7 +76,7 @@ export class RelayEngine {
   }
 
   handleRequest(request: IncomingMessage, response: ServerResponse): void {
-    for (const [name, value] of Object.entries(corsHeaders(request, this.#access))) response.setHeader(name, value)
+    for (const [name, value] of Object.entries(originHeaders(request, this.#access))) response.setHeader(name, value)
     if (request.method === "OPTIONS" && response.hasHeader("Access-Control-Allow-Origin")) {
       const requested = request.headers["access-control-request-headers"]
       response.setHeader("Access-Control-Allow-Methods", corsMethods)
@@ -96,10 +96,8 @@ export class RelayEngine {
     else if (transport === "websocket") rejectRequest(response, engineErrors.badRequest)
     else if (revision !== "4") rejectRequest(response, engineErrors.unsupportedProtocol)
     else {
-      this.#open(request, (listener) => new PollingTransport(listener, this.#maxPayloadBytes)).polling?.onRequest(
-        request,
-        response
-      )
+      const connection = this.#open(request, (listener) => new PollingTransport(listener, this.#maxPayloadBytes))
+      connection.polling?.onRequest(request, response)
     }
   }
 

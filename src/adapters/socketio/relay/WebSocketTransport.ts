@@ -3,8 +3,8 @@ import { countRelayedBytes } from "../../process/gcTuning.ts"
 import { Deadlines } from "../connection/Deadlines.ts"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"
 import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
-import { type FrameHandler, FrameReader } from "../websocket/FrameReader.ts"
-import { closeCodes, encodeCloseFrame, encodeFrame, opcodes } from "../websocket/frames.ts"
+import { type FrameHandler, WebSocketReader } from "../websocket/WebSocketReader.ts"
+import { closeCodes, encodeCloseFrame, encodeWebSocketFrame, opcodes } from "../websocket/frames.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
 import { maxWriteBytes, WriteQueue } from "./WriteQueue.ts"
 
@@ -66,7 +66,7 @@ const onError = (): void => undefined
 export class WebSocketTransport implements RelayTransport, FrameHandler {
   readonly #socket: Socket
   readonly #maxMessageBytes: number
-  readonly #reader = new FrameReader(this)
+  readonly #reader = new WebSocketReader(this)
   listener: TransportListener
   /** `closing` once a close frame is sent, and `ended` when nothing more is read. */
   #state: "open" | "closing" | "ended" = "open"
@@ -111,7 +111,7 @@ export class WebSocketTransport implements RelayTransport, FrameHandler {
   }
 
   sendPacket(packet: string): void {
-    this.#cork(encodeFrame(opcodes.text, packet))
+    this.#cork(encodeWebSocketFrame(opcodes.text, packet))
   }
 
   close(_discard: boolean, onClosed: () => void): void {
@@ -195,7 +195,7 @@ export class WebSocketTransport implements RelayTransport, FrameHandler {
   onPing(payload: Buffer): void {
     if (this.#state !== "open") return
     this.listener.onControlFrame()
-    this.#cork(encodeFrame(opcodes.pong, payload))
+    this.#cork(encodeWebSocketFrame(opcodes.pong, payload))
   }
 
   onPong(): void {

@@ -34,7 +34,7 @@ export const writeFrameHeader = (bytes: Buffer, at: number, opcode: number, leng
 }
 
 /** A whole unmasked frame. */
-export const encodeFrame = (opcode: number, payload: string | Buffer): Buffer => {
+export const encodeWebSocketFrame = (opcode: number, payload: string | Buffer): Buffer => {
   const length = Buffer.byteLength(payload)
   const bytes = Buffer.allocUnsafe(maxFrameHeaderBytes + length)
   if (typeof payload === "string") bytes.write(payload, maxFrameHeaderBytes)
@@ -46,5 +46,5 @@ export const encodeFrame = (opcode: number, payload: string | Buffer): Buffer =>
 export const encodeCloseFrame = (code: number): Buffer => {
   const payload = Buffer.alloc(code === closeCodes.none ? 0 : 2)
   if (payload.length > 0) payload.writeUInt16BE(code)
-  return encodeFrame(opcodes.close, payload)
+  return encodeWebSocketFrame(opcodes.close, payload)
 }

@@ -49,7 +49,7 @@ const join = (parts: ReadonlyArray<Buffer>, length: number): Buffer =>
   parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts, length)
 
 /** Reads the frames of a client (RFC 6455 §5), and unmasks them in place. */
-export class FrameReader {
+export class WebSocketReader {
   readonly #handler: FrameHandler
   /** The begin of a frame whose header has not arrived in full. */
   #head: Buffer | undefined

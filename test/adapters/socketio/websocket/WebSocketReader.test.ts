@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type FrameHandler, FrameReader } from "../../../../src/adapters/socketio/websocket/FrameReader.ts"
+import { type FrameHandler, WebSocketReader } from "../../../../src/adapters/socketio/websocket/WebSocketReader.ts"
 import {
   closeCodes,
   encodeCloseFrame,
-  encodeFrame,
+  encodeWebSocketFrame,
   opcodes
 } from "../../../../src/adapters/socketio/websocket/frames.ts"
 import { randomOf } from "../../../fuzz/random.ts"
@@ -28,7 +28,7 @@ const read = (bytes: Buffer, ends: ReadonlyArray<number> = []) => {
     onCloseFrame: (code) => stop(`close ${code}`),
     onViolation: (code) => stop(`violation ${code}`)
   }
-  const reader = new FrameReader(handler)
+  const reader = new WebSocketReader(handler)
   let from = 0
   for (const end of [...ends, bytes.length]) {
     // A reader unmasks in place.
@@ -228,7 +228,7 @@ describe("the frames of a client (RFC 6455)", () => {
     assert.deepStrictEqual(read(bytes, ends).events, events)
   })
 
-  it("have the same messages wherever the network splits them", () => {
+  it("gives the same messages wherever the network splits them", () => {
     for (let seed = 1; seed <= 300; seed++) {
       const below = randomOf(seed, "frames", 0)
       const messages = Array.from({ length: 1 + below(5) }, () =>
@@ -248,16 +248,16 @@ describe("the frames of a client (RFC 6455)", () => {
     }
   })
 
-  it("reject a length that no number can hold exactly", () => {
+  it("rejects a length that no number can hold exactly", () => {
     const header = Buffer.from([0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])
     assert.deepStrictEqual(read(header).events, tooBig)
   })
 
-  it("are rejected by their second byte, before the rest arrives", () => {
+  it("rejects a frame by its second byte, before the rest arrives", () => {
     assert.deepStrictEqual(read(clientFrame({ opcode: 3, payload: long }).subarray(0, 2)).events, protocolError)
   })
 
-  it("are rejected by their length, before the rest arrives", () => {
+  it("rejects a frame by its length, before the rest arrives", () => {
     const bytes = clientFrame({ opcode: text, payload: "x".repeat(maxMessageBytes + 1) }).subarray(0, 14)
     assert.deepStrictEqual(read(bytes).events, tooBig)
   })
@@ -274,7 +274,10 @@ describe("the memory of an incomplete message", () => {
 
   it("counts more than nothing for each of many empty fragments", () => {
     const [begin, next] = [text, continuation].map((opcode) => clientFrame({ opcode, isFinal: false }))
-    const bytes = Buffer.concat([begin ?? "", ...Array.from({ length: 1000 }, () => next ?? "")].map(Buffer.from))
+    const bytes = Buffer.concat([
+      begin ?? Buffer.alloc(0),
+      ...Array.from({ length: 1000 }, () => next ?? Buffer.alloc(0))
+    ])
     assert.isAbove(read(bytes).reader.incompleteBytes(), 100_000)
   })
 
@@ -294,12 +297,12 @@ describe("the frames of a server", () => {
     [126, "817e007e"],
     [65_535, "817effff"],
     [65_536, "817f0000000000010000"]
-  ])("have the shortest header for %i bytes, and no mask (§5.1, §5.2)", (length, header) => {
-    const bytes = encodeFrame(text, "x".repeat(length))
+  ])("has the shortest header for %i bytes, and no mask (§5.1, §5.2)", (length, header) => {
+    const bytes = encodeWebSocketFrame(text, "x".repeat(length))
     assert.strictEqual(bytes.subarray(0, bytes.length - length).toString("hex"), header)
   })
 
-  it("close with a code, or without one (§5.5.1)", () => {
+  it("closes with a code, or without one (§5.5.1)", () => {
     assert.strictEqual(encodeCloseFrame(1002).toString("hex"), "880203ea")
     assert.strictEqual(encodeCloseFrame(closeCodes.none).toString("hex"), "8800")
   })
