@@ -18,14 +18,11 @@ export interface GateRejection {
   readonly body: { readonly code: number; readonly message: string }
 }
 
-/** What a connection keeps of the request that opened it. */
-export type RequestHead = Pick<IncomingMessage, "headers" | "url">
-
 /** The latest parsed URL: all checks of a request need it, one after the other. */
 let latest: { readonly text: string; readonly url: URL | null } = { text: "", url: null }
 
 /** The URL of a request; `null` for an invalid one. */
-export const requestUrl = ({ url: text = "/" }: Pick<RequestHead, "url">): URL | null => {
+export const requestUrl = ({ url: text = "/" }: IncomingMessage): URL | null => {
   if (latest.text !== text) latest = { text, url: URL.parse(text, "http://localhost") }
   return latest.url
 }
@@ -105,8 +102,22 @@ export const rejectUpgrade = (socket: Duplex, rejection: GateRejection): void =>
   socket.end(`${lines.join("\r\n")}\r\n\r\n${text}`)
 }
 
-/** The handshake of a connection whose first request passed the version gate. */
-export const makeHandshake = (head: RequestHead, remoteAddress: string, auth: unknown): Handshake => {
-  const version = requestUrl(head)?.searchParams.get(versionQueryParameter) ?? ""
-  return { version: Result.getOrThrow(parseVersion(version)), auth, headers: head.headers, remoteAddress }
+/** What a connection keeps of the request that opened it. */
+export interface RequestHead {
+  readonly headers: IncomingMessage["headers"]
+  /** The stated protocol version. */
+  readonly version: string
 }
+
+export const readHead = (request: IncomingMessage): RequestHead => ({
+  headers: request.headers,
+  version: requestUrl(request)?.searchParams.get(versionQueryParameter) ?? ""
+})
+
+/** The handshake of a connection whose first request passed the version gate. */
+export const makeHandshake = ({ headers, version }: RequestHead, remoteAddress: string, auth: unknown): Handshake => ({
+  version: Result.getOrThrow(parseVersion(version)),
+  auth,
+  headers,
+  remoteAddress
+})

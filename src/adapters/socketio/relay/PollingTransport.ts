@@ -226,8 +226,9 @@ export class PollingTransport implements RelayTransport {
     })
     request.once("end", () => {
       if (!end()) return
-      this.#handlePayload(Buffer.concat(chunks, length))
-      if (this.#isOpen) response.writeHead(200, { "Content-Type": "text/html", "Cache-Control": "no-store" }).end("ok")
+      const payload = Buffer.concat(chunks, length)
+      this.#handlePayload(payload)
+      if (this.#isOpen || payload.toString() === closePacket) response.writeHead(200, { "Content-Type": "text/html", "Cache-Control": "no-store" }).end("ok")
       else rejectRequest(response, engineErrors.badRequest)
       this.listener.onBytesReceived()
     })

@@ -1,10 +1,10 @@
-import { randomUUID } from "node:crypto"
 import type { Handshake } from "../../../application/ports/Transport.ts"
 import type { Deadlines } from "../connection/Deadlines.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
 import { type OutboundMessage, ServerLink } from "../connection/OutboundMessage.ts"
 import type { InboundPacket } from "../connection/parsePacket.ts"
+import { makeSessionId } from "../connection/sessionId.ts"
 import { makeHandshake, type RequestHead } from "../gate.ts"
 import { PollingTransport } from "./PollingTransport.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
@@ -169,7 +169,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
 
   #connect(auth: unknown): undefined {
     const { namespace } = this.context
-    const link = new ServerLink(randomUUID(), this, this.context)
+    const link = new ServerLink(makeSessionId(), this, this.context)
     const send = (type: number, data: object) => this.sendText(`${type}${namespace},${JSON.stringify(data)}`)
     this.admit(link, auth, {
       onAdmitted: () => send(0, { sid: link.id }),

@@ -1,12 +1,13 @@
-import { createHash, randomUUID } from "node:crypto"
+import { createHash } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { PageAccess } from "../../http/hostAccess.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { Deadlines } from "../connection/Deadlines.ts"
+import { makeSessionId } from "../connection/sessionId.ts"
 import { type EngineSettings, maxPayloadBytes } from "../connection/engineOptions.ts"
-import { originHeaders, type GateRejection, rejectRequest, rejectUpgrade, requestUrl } from "../gate.ts"
+import { originHeaders, type GateRejection, readHead, rejectRequest, rejectUpgrade, requestUrl } from "../gate.ts"
 import { defaultMaxMessageBytes, defaultPingInterval, defaultPingTimeout } from "../limits.ts"
 import { engineErrors } from "./engineErrors.ts"
 import { PollingTransport } from "./PollingTransport.ts"
@@ -51,7 +52,7 @@ export class RelayEngine implements ConnectionHost {
   readonly pings: Deadlines<RelayConnection>
   readonly pongs: Deadlines<RelayConnection>
   readonly pingTimeout: number
-  readonly makeId = (): string => randomUUID()
+  readonly makeId = makeSessionId
   readonly #context: ConnectionContext
   readonly #access: PageAccess
   readonly #maxPayloadBytes: number
@@ -131,11 +132,11 @@ export class RelayEngine implements ConnectionHost {
   }
 
   #open(
-    { headers, socket, url }: IncomingMessage,
+    request: IncomingMessage,
     open: (listener: TransportListener) => PollingTransport | WebSocketTransport
   ): RelayConnection {
-    const address = socket.remoteAddress ?? "unknown"
-    const connection = new RelayConnection(this, this.#context, { headers, url }, address, open)
+    const address = request.socket.remoteAddress ?? "unknown"
+    const connection = new RelayConnection(this, this.#context, readHead(request), address, open)
     this.connections.set(connection.id, connection)
     this.#context.limitConnections(this.connections.size)
     return connection

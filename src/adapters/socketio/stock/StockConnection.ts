@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { AdmissionRejected, Handshake } from "../../../application/ports/Transport.ts"
 import { isJsonObject } from "../../../domain/json.ts"
 import { serverCloseReason } from "../closeReasons.ts"
-import { makeHandshake } from "../gate.ts"
+import { makeHandshake, readHead } from "../gate.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { maxPayloadBytes } from "../connection/engineOptions.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
@@ -227,7 +227,7 @@ export class StockConnection extends MemberConnection {
   }
 
   protected handshake(auth: unknown): Handshake {
-    return makeHandshake(this.#engineSocket.request, this.remoteAddress, auth)
+    return makeHandshake(readHead(this.#engineSocket.request), this.remoteAddress, auth)
   }
 
   #limitPayload(maxBytes: number): void {
