@@ -16,6 +16,7 @@ const chunkOverhead = 64
 const binaryByte = 0x62
 
 const closePacket = "1"
+const closePayload = Buffer.from(closePacket)
 const noopPacket = "6"
 
 type Packet = OutboundMessage | string
@@ -228,7 +229,7 @@ export class PollingTransport implements RelayTransport {
       if (!end()) return
       const payload = Buffer.concat(chunks, length)
       this.#handlePayload(payload)
-      if (this.#isOpen || payload.toString() === closePacket) response.writeHead(200, { "Content-Type": "text/html", "Cache-Control": "no-store" }).end("ok")
+      if (this.#isOpen || payload.equals(closePayload)) response.writeHead(200, { "Content-Type": "text/html", "Cache-Control": "no-store" }).end("ok")
       else rejectRequest(response, engineErrors.badRequest)
       this.listener.onBytesReceived()
     })
