@@ -229,7 +229,8 @@ export class PollingTransport implements RelayTransport {
       if (!end()) return
       const payload = Buffer.concat(chunks, length)
       this.#handlePayload(payload)
-      if (this.#isOpen || payload.equals(closePayload)) response.writeHead(200, { "Content-Type": "text/html", "Cache-Control": "no-store" }).end("ok")
+      if (this.#isOpen || payload.equals(closePayload))
+        response.writeHead(200, { "Content-Type": "text/html", "Cache-Control": "no-store" }).end("ok")
       else rejectRequest(response, engineErrors.badRequest)
       this.listener.onBytesReceived()
     })

@@ -24,7 +24,6 @@ export interface ConnectionHost {
   /** In milliseconds. */
   readonly pingTimeout: number
   readonly connections: Map<string, RelayConnection>
-  readonly makeId: () => string
   /** The first packet of a connection. */
   readonly openPacket: (connection: RelayConnection) => string
 }
@@ -51,7 +50,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
     open: (listener: TransportListener) => RelayTransport
   ) {
     super(context)
-    this.id = engine.makeId()
+    this.id = makeSessionId()
     this.remoteAddress = remoteAddress
     this.#engine = engine
     this.#head = head

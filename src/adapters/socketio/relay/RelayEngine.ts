@@ -5,7 +5,6 @@ import type { Duplex } from "node:stream"
 import type { PageAccess } from "../../http/hostAccess.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { Deadlines } from "../connection/Deadlines.ts"
-import { makeSessionId } from "../connection/sessionId.ts"
 import { type EngineSettings, maxPayloadBytes } from "../connection/engineOptions.ts"
 import { originHeaders, type GateRejection, readHead, rejectRequest, rejectUpgrade, requestUrl } from "../gate.ts"
 import { defaultMaxMessageBytes, defaultPingInterval, defaultPingTimeout } from "../limits.ts"
@@ -52,7 +51,6 @@ export class RelayEngine implements ConnectionHost {
   readonly pings: Deadlines<RelayConnection>
   readonly pongs: Deadlines<RelayConnection>
   readonly pingTimeout: number
-  readonly makeId = makeSessionId
   readonly #context: ConnectionContext
   readonly #access: PageAccess
   readonly #maxPayloadBytes: number
