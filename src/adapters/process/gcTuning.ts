@@ -24,12 +24,26 @@ export const makeBusyShareReader = (): (() => number) => {
   }
 }
 
-/** Runs an action once, after 0.9 busy seconds beyond those of quiet periods. The rest of a start takes less. */
+/** Busy seconds that may belong to the start of a process, and those of a load after it. */
+const startSeconds = 0.9
+const loadSeconds = 0.2
+
+/**
+ * Runs an action once, under the first load: when the process was busy for 0.2 s without a quiet period between. Before the
+ * first quiet period it may still start, which takes less than 0.9 s.
+ */
 export const runUnderLoad = (action: () => void, readBusyShare: () => number): Effect.Effect<void> =>
   Effect.suspend(() => {
     let busy = 0
-    const check = Effect.sync(() => (busy = Math.max(0, busy + readBusyShare() - quietShare)))
-    const loaded = Effect.repeat(Effect.delay(check, period), { until: (seconds) => seconds >= 0.9 })
+    let limit = startSeconds
+    const check = Effect.sync(() => {
+      const share = readBusyShare()
+      const isQuiet = share < quietShare
+      if (isQuiet) limit = loadSeconds
+      busy = isQuiet ? 0 : busy + share
+      return busy >= limit
+    })
+    const loaded = Effect.repeat(Effect.delay(check, period), { until: (isLoaded) => isLoaded })
     return Effect.andThen(loaded, Effect.sync(action))
   })
 

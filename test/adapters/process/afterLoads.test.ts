@@ -55,7 +55,8 @@ describe("runUnderLoad", () => {
       ],
       1
     ],
-    ["runs it in the tenth second of a load of a tenth", [[0.12, 10]], 1],
+    ["runs it in the eighth second of a load of 0.12 from the start", [[0.12, 8]], 1],
+    ["does not run it in the seventh", [[0.12, 7]], 0],
     [
       "runs it neither for the rest of a start",
       [
@@ -64,13 +65,23 @@ describe("runUnderLoad", () => {
       ],
       0
     ],
+    [
+      "runs it after the start in the second of a load of 0.2",
+      [
+        [0.8, 1],
+        [0, 1],
+        [0.2, 1]
+      ],
+      1
+    ],
     ["runs it for no quiet process", [[0.019, 86_400]], 0],
     [
       "forgets a short load in the quiet time after it",
       [
-        [0.5, 1],
-        [0, 20],
-        [0.5, 1]
+        [0, 1],
+        [0.19, 1],
+        [0, 1],
+        [0.19, 1]
       ],
       0
     ]
