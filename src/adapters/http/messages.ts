@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Data, Effect, Stream } from "effect"
+import { writeInParts } from "./writeInParts.ts"
 
 export interface HttpReply {
   readonly status: number
@@ -47,7 +48,7 @@ export const sendReply = Effect.fnUntraced(function* (
   })
   if (!mustClose) {
     request.resume()
-    response.end(body)
+    writeInParts(response, Buffer.from(body))
     return
   }
   // `end` would make Node close the connection at once.

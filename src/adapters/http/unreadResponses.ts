@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from "node:http"
 import { Duration, Effect, FiberSet } from "effect"
 import { makeBufferLimit } from "../../application/shared/BufferLimit.ts"
-import { writeProgressOf } from "./writeProgress.ts"
+import { writeProgressOf } from "./writeInParts.ts"
 
 const checkInterval = Duration.seconds(1)
 
@@ -16,8 +16,8 @@ export const limitUnreadResponses = Effect.fnUntraced(function* (server: Server,
   const run = yield* FiberSet.makeRuntime<never>()
   const open = new Set<ServerResponse>()
   const limit = yield* makeBufferLimit<ServerResponse>(maxBytes, {
-    heldBytes: (response) => response.writableLength,
-    passedBytes: ({ socket }) => (socket === null ? 0 : writeProgressOf(socket).bytesSent),
+    heldBytes: (response) => response.writableLength + writeProgressOf(response).waitingBytes,
+    passedBytes: (response) => writeProgressOf(response).sentBytes,
     close: (response, detail) => {
       const remoteAddress = response.socket?.remoteAddress
       run(Effect.logWarning("connection closed", { remoteAddress, reason: "unread_responses_exceeded", detail }))

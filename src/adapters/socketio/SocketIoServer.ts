@@ -1,14 +1,12 @@
 import type { Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, type Layer } from "effect"
-import { Server as Engine } from "engine.io"
 import { Server as SocketIo } from "socket.io"
 import { ListenError, type TransportServer } from "../../application/ports/Transport.ts"
 import type { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { listeningUrl } from "../http/httpServer.ts"
 import { makeTlsServer } from "../http/tlsServer.ts"
 import { makeConnectionContext, type ServeArguments, transportServerLayer } from "./connection/ConnectionContext.ts"
-import { makeEngineOptions } from "./connection/engineOptions.ts"
 import { defaultPath } from "./limits.ts"
 import type { RelayServerOptions } from "./RelayServer.ts"
 import {
@@ -18,6 +16,7 @@ import {
   routeOwnRequests,
   routeSharedRequests
 } from "./routeRequests.ts"
+import { makeEngine } from "./stock/makeEngine.ts"
 import { mountOffice } from "./stock/mountOffice.ts"
 
 /** Options of a Server with an own listener, or on a server of the host: give `httpServer` or `io`, or none. */
@@ -57,8 +56,7 @@ const serve = Effect.fnUntraced(function* (options: SocketIoServerOptions, ...gi
     yield* mountOffice(hostIo, context, check, () => undefined)
     return { url: urlOf(hostIo.httpServer as HttpServer, hostIo.path()) }
   }
-  // One message of a connection in a tick of the event loop: a flood must not delay other members.
-  const engine = new Engine(makeEngineOptions(options, { allowSynchronousEvents: false }))
+  const engine = makeEngine(options)
   const io = new SocketIo({ serveClient: false }).bind(engine)
   const closeServer = () => void io.close()
   if (httpServer !== undefined) {

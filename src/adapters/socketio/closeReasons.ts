@@ -14,10 +14,3 @@ const codes: { readonly [reason: string]: string } = {
 
 /** The code of a close reason of Socket.IO or Engine.IO; an unknown reason is returned as it is. */
 export const closeReasonCode = (reason: string): string => codes[reason] ?? reason
-
-/** Violations that the transports of the relay detect, as messages of Engine.IO's transport errors. */
-const transportViolations = new Set(["ping_flood", "too_many_packets", "unauthenticated_bytes_exceeded"])
-
-/** The code of a close reason of Engine.IO's server; a violation takes precedence over `transport_error`. */
-export const serverCloseReason = (reason: string, cause: unknown): string =>
-  cause instanceof Error && transportViolations.has(cause.message) ? cause.message : closeReasonCode(reason)

@@ -13,7 +13,7 @@ import {
   rejectRequest,
   rejectUpgrade
 } from "./gate.ts"
-import { asEngineRequest, decideUpgrades, type EngineRequest, interceptEvents } from "./internals.ts"
+import { decideUpgrades, interceptEvents } from "./internals.ts"
 import { defaultPath, defaultPaths } from "./limits.ts"
 
 export interface RouteOptions {
@@ -44,8 +44,8 @@ export const makeRequestCheck = Effect.fnUntraced(function* ({ allowedOrigins = 
 
 /** The part of an Engine.IO server that takes requests. */
 export interface RequestEngine {
-  readonly handleRequest: (request: EngineRequest, response: ServerResponse) => void
-  readonly handleUpgrade: (request: EngineRequest, socket: Duplex, head: Buffer) => void
+  readonly handleRequest: (request: IncomingMessage, response: ServerResponse) => void
+  readonly handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
 interface Routed {
@@ -56,7 +56,7 @@ interface Routed {
 
 const passRequest = ({ check, engine }: Routed, request: IncomingMessage, response: ServerResponse): void => {
   const rejection = check(request)
-  if (rejection === undefined) engine.handleRequest(asEngineRequest(request), response)
+  if (rejection === undefined) engine.handleRequest(request, response)
   else rejectRequest(response, rejection)
 }
 
@@ -65,7 +65,7 @@ const passUpgrade = ({ check, engine }: Routed, request: IncomingMessage, socket
   if (rejection !== undefined) return rejectUpgrade(socket, rejection)
   // `ws` accepts no list of protocols.
   request.headers.upgrade = "websocket"
-  return engine.handleUpgrade(asEngineRequest(request), socket, head)
+  return engine.handleUpgrade(request, socket, head)
 }
 
 const notFound: GateRejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }

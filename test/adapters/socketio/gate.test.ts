@@ -2,7 +2,7 @@ import { IncomingMessage } from "node:http"
 import { Socket } from "node:net"
 import { Duplex } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
-import { closeReasonCode, serverCloseReason } from "../../../src/adapters/socketio/closeReasons.ts"
+import { closeReasonCode } from "../../../src/adapters/socketio/closeReasons.ts"
 import {
   checkRequest,
   isSocketIoRequest,
@@ -142,11 +142,5 @@ describe("close reason", () => {
   it("is a code for the known reasons of the libraries", () => {
     assert.strictEqual(closeReasonCode("ping timeout"), "keepalive_timeout")
     assert.strictEqual(closeReasonCode("something new"), "something new")
-  })
-
-  it("names the violation that a transport reports", () => {
-    assert.strictEqual(serverCloseReason("transport error", new Error("ping_flood")), "ping_flood")
-    assert.strictEqual(serverCloseReason("transport error", new Error("other")), "transport_error")
-    assert.strictEqual(serverCloseReason("transport close", "ping_flood"), "transport_closed")
   })
 })

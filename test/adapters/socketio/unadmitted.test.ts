@@ -64,6 +64,20 @@ for (const [engine, makeServer] of engines) {
       })
     )
 
+    it.live("closes a WebSocket that sends more than 64 KiB before its upgrade is complete", () =>
+      Effect.gen(function* () {
+        const { open, url } = yield* site()
+        const session = yield* open
+        const socket = new WebSocket(`${url.replace("http", "ws")}/smcp/?${query}&transport=websocket${session}`)
+        yield* Effect.callback<void>((resume) => void socket.once("open", () => resume(Effect.void)))
+        socket.on("error", () => undefined)
+        socket.send("2".repeat(100_000), { fin: false })
+        yield* Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void))).pipe(
+          Effect.timeout("5 seconds")
+        )
+      })
+    )
+
     it.live("frees the parts of a message when its poll closes", () =>
       Effect.gen(function* () {
         const { get, open, read, url } = yield* site()

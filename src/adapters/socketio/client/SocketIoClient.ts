@@ -7,7 +7,6 @@ import { withUserAgent } from "../../../domain/packageVersion.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
-import * as internals from "../internals.ts"
 import { defaultNamespace, maxEnvelopeBytes } from "../limits.ts"
 import {
   type ConnectAttempt,
@@ -19,7 +18,7 @@ import {
   undecodableError,
   versionCloseError
 } from "./connectErrors.ts"
-import { extendKeepaliveOnData, rejectUnexpectedPackets } from "./checkPackets.ts"
+import { closeWhenSilent, failOpeningTransport, rejectUnexpectedPackets } from "./checkPackets.ts"
 import { makeParser } from "./parser.ts"
 import { makeHttpAgent, makeSecureContext } from "./nodeAgent.ts"
 import { displayUrl, parseServerUrl } from "./serverAddress.ts"
@@ -100,7 +99,8 @@ const openSocket = (
         reconnection: false,
         autoConnect: false,
         forceNew: true,
-        ...(attempt.agent.http !== undefined && { agent: internals.asAgentOption(attempt.agent.http) }),
+        // The types lack the agents of Node.
+        ...(attempt.agent.http !== undefined && { agent: attempt.agent.http as unknown as boolean }),
         ...(attempt.headers !== undefined && { extraHeaders: { ...attempt.headers } })
       })
     }),
@@ -113,7 +113,8 @@ const awaitConnected = (
   network: TransportChooser,
   limit: { bytes: number },
   attempt: ConnectAttempt,
-  fallbackAfter: Duration.Duration | undefined
+  fallbackAfter: Duration.Duration | undefined,
+  onStale: () => void
 ) =>
   Effect.callback<void, RawConnectError>((resume) => {
     const rememberTransport = () => network.onConnected(socket.io.engine.transport.name)
@@ -133,13 +134,10 @@ const awaitConnected = (
     socket.connect()
     const fallback =
       fallbackAfter &&
-      setTimeout(
-        () => internals.failOpeningTransport(socket.io.engine, "websocket timeout"),
-        Duration.toMillis(fallbackAfter)
-      )
+      setTimeout(() => failOpeningTransport(socket.io.engine, "websocket timeout"), Duration.toMillis(fallbackAfter))
     socket.io.engine.once("open", () => clearTimeout(fallback))
     rejectUnexpectedPackets(socket.io.engine)
-    extendKeepaliveOnData(socket.io.engine)
+    closeWhenSilent(socket.io.engine, attempt.agent.receivedBytes, onStale)
     socket.io.engine.once("upgrade", rememberTransport)
     // Before the handshake, the client of Socket.IO does not report the end of a connection.
     socket.io.engine.once("close", (_reason: string, details: unknown) => {
@@ -191,7 +189,8 @@ const connectAt = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => markClosed("client_disconnect"))
   socket.on("disconnect", (reason) => void run(markClosed(closeReasonCode(reason))))
   startReceiving(onMessage)
-  yield* awaitConnected(socket, network, limit, attempt, choice.fallbackAfter).pipe(
+  const onStale = () => void run(markClosed("keepalive_timeout"))
+  yield* awaitConnected(socket, network, limit, attempt, choice.fallbackAfter, onStale).pipe(
     timeoutTo("connection timed out"),
     Effect.tapError(() => Effect.sync(() => socket.disconnect()))
   )

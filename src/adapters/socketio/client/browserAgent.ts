@@ -19,11 +19,14 @@ export interface HttpAgent {
     headers: { readonly [name: string]: string },
     signal: AbortSignal
   ) => Promise<PlainResponse>
+  /** Bytes of all responses, which browsers hide. */
+  readonly receivedBytes: () => number
   /** Explains an error of the network, which browsers hide. */
   readonly explain?: (error: Error) => Pick<Unreachable, "permanent" | "reason"> & { readonly text: string }
 }
 
 export const makeHttpAgent = (): HttpAgent => ({
+  receivedBytes: () => 0,
   request: async (url, headers, signal) => {
     const response = await fetch(url, { signal, redirect: "manual", headers })
     return { status: response.status, text: await response.text() }

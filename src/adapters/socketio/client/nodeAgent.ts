@@ -1,10 +1,11 @@
 import type { Agent, AgentOptions } from "node:http"
+import type { Socket } from "node:net"
 import type { SecureContext } from "node:tls"
 import { Effect } from "effect"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { environmentProxies, proxiesOf, proxyProblem } from "../../bytes/environmentProxies.ts"
 import { certificateProblem, formatNetworkError } from "../../bytes/networkErrors.ts"
-import * as internals from "../internals.ts"
+import { observeRequests } from "../internals.ts"
 import * as browser from "./browserAgent.ts"
 
 /** Characters of a response; the pages of a Server are smaller. */
@@ -83,6 +84,31 @@ export const makeSecureContext = (pem: string): Effect.Effect<Effect.Effect<Secu
       )
     : browser.makeSecureContext()
 
+/** Makes the count of the bytes that arrive on the sockets of an agent, those of WebSockets included. */
+const makeByteCount = (agent: Agent): (() => number) => {
+  const sockets = new Set<Socket>()
+  let bytesBefore = 0
+  const follow = (stream: unknown) => {
+    const socket = stream as Socket | undefined
+    if (typeof socket?.bytesRead !== "number" || sockets.has(socket)) return
+    sockets.add(socket)
+    socket.once("close", () => {
+      sockets.delete(socket)
+      bytesBefore += socket.bytesRead
+    })
+  }
+  const createConnection = agent.createConnection.bind(agent)
+  agent.createConnection = (options, onCreated) => {
+    const created = createConnection(options, (error, stream) => {
+      follow(stream)
+      onCreated?.(error, stream)
+    })
+    follow(created)
+    return created
+  }
+  return () => [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, bytesBefore)
+}
+
 /** How the requests to a Server connect. */
 interface AgentSettings {
   readonly secureContext?: SecureContext | undefined
@@ -105,10 +131,15 @@ export const makeHttpAgent = (origin: string, { secureContext, socketPath }: Age
   const http = isSecure
     ? new HttpsAgent({ ...options, ...(secureContext && { secureContext }) })
     : new PlainAgent(options)
-  internals.observeRequests(http, (request) => {
+  observeRequests(http, (request) => {
     request.prependListener("response", (response) => {
       if (followedStatuses.has(response.statusCode)) response.statusCode = redirectStatus
     })
   })
-  return { http, request: requestWith(http), explain: explainWith(http, origin) }
+  return {
+    http,
+    request: requestWith(http),
+    receivedBytes: makeByteCount(http),
+    explain: explainWith(http, origin)
+  }
 }

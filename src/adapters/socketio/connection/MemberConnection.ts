@@ -27,6 +27,7 @@ export type Violation =
   | "missing_attachment"
   | "not_admitted"
   | "ping_flood"
+  | "too_many_packets"
   | "unauthenticated_bytes_exceeded"
   | "unexpected_binary"
 

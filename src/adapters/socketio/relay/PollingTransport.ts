@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { writeInParts } from "../../http/writeInParts.ts"
 import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
 import { OutboundMessage } from "../connection/OutboundMessage.ts"
 import { rejectRequest } from "../gate.ts"
@@ -7,7 +8,6 @@ import { closeTimeout, maxPollResponseBytes, maxUnauthenticatedBytes } from "../
 import { engineErrors } from "./engineErrors.ts"
 import { joinPayload, maxPacketsPerPayload, splitPayload } from "./payloads.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
-import { maxWriteBytes } from "./WriteQueue.ts"
 
 /** Memory of a part of a payload beside its bytes. */
 const chunkOverhead = 64
@@ -192,7 +192,7 @@ export class PollingTransport implements RelayTransport {
       this.#unreadBytes -= body.length
       this.listener.onBacklogChange()
     })
-    writePart(response, body, (bytes) => {
+    writeInParts(response, body, (bytes) => {
       if (hasMessages) this.#sentBytes += bytes
     })
   }
@@ -257,17 +257,3 @@ export class PollingTransport implements RelayTransport {
 
 const encodePacket = (packet: Packet): ReadonlyArray<Buffer> =>
   typeof packet === "string" ? [Buffer.from(packet)] : packet.payload()
-
-/** Writes a body in parts, each when the network has taken the one before. */
-const writePart = (response: ServerResponse, body: Buffer, onWritten: (bytes: number) => void): void => {
-  const part = body.subarray(0, maxWriteBytes)
-  const rest = body.subarray(maxWriteBytes)
-  if (rest.length === 0) response.end(part, () => onWritten(part.length))
-  else {
-    response.write(part, (error) => {
-      if (error) return
-      onWritten(part.length)
-      writePart(response, rest, onWritten)
-    })
-  }
-}

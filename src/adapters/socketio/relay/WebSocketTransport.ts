@@ -1,4 +1,5 @@
 import type { Socket } from "node:net"
+import { maxWriteBytes } from "../../http/writeInParts.ts"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
 import { Deadlines } from "../connection/Deadlines.ts"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"
@@ -6,7 +7,7 @@ import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { type FrameHandler, WebSocketReader } from "../websocket/WebSocketReader.ts"
 import { closeCodes, encodeCloseFrame, encodeWebSocketFrame, opcodes } from "../websocket/frames.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
-import { maxWriteBytes, WriteQueue } from "./WriteQueue.ts"
+import { WriteQueue } from "./WriteQueue.ts"
 
 /** Bytes of short frames that wait for the end of their turn of the event loop, and that no backlog counts. */
 const maxCorkedBytes = 64 * 1024

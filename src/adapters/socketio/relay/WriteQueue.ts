@@ -1,9 +1,7 @@
 import type { Writable } from "node:stream"
 import { compactBytes } from "../../bytes/RawBody.ts"
+import { maxWriteBytes } from "../../http/writeInParts.ts"
 import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
-
-/** Bytes of a write: the network reports only whole ones, and a slow reader must be seen to read. */
-export const maxWriteBytes = 256 * 1024
 
 interface WaitingBytes {
   bytes: Buffer

@@ -1,22 +1,18 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
-import type { Socket as EngineSocket, Transport } from "engine.io"
+import type { Socket as EngineSocket } from "engine.io"
 import type { ExtendedError, Socket } from "socket.io"
-import { type Packet, PacketType } from "socket.io-parser"
 import { Result } from "effect"
 import type { AdmissionRejected, Handshake } from "../../../application/ports/Transport.ts"
 import { isJsonObject } from "../../../domain/json.ts"
-import { serverCloseReason } from "../closeReasons.ts"
+import { closeReasonCode } from "../closeReasons.ts"
 import { makeHandshake, readHead } from "../gate.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { maxPayloadBytes } from "../connection/engineOptions.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
 import { type OutboundMessage, ServerLink, type ServerLinkContext } from "../connection/OutboundMessage.ts"
-import { limitPacketsPerPayload, makePollingBuffers } from "../connection/pollingBuffers.ts"
 import type { InboundPacket } from "../connection/parsePacket.ts"
-import { type Traffic, type TrafficListener, type WebSocketListener, WebSocketTraffic } from "../connection/Traffic.ts"
-import { isPolling, netSocketBelow, webSocketOf, writeResponsesAsBytes } from "../internals.ts"
-import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
+import { maxUnauthenticatedBytes } from "../limits.ts"
 import { OutboundQueue } from "./OutboundQueue.ts"
+import { StockTraffic } from "./StockTraffic.ts"
 import type { Body } from "../../../application/ports/Body.ts"
 
 type EventListener = (...args: ReadonlyArray<unknown>) => void
@@ -60,8 +56,6 @@ class StockLink extends ServerLink {
   }
 }
 
-type Emit = (packet: Packet) => void
-
 /** True for a text packet of a namespace, whose type and number of attachments come first. */
 const isPacketOf = (namespace: string, text: string): boolean => {
   const start = text.indexOf("/")
@@ -74,107 +68,52 @@ const isPacketOf = (namespace: string, text: string): boolean => {
 export const toStockConnectError = ({ code, message, reason }: AdmissionRejected): ExtendedError =>
   Object.assign(new Error(message), { data: { code, message, reason } })
 
-/** What a transport reports to its connection. */
-type StockListener = TrafficListener & WebSocketListener
-
-/** Watches the WebSocket of a transport; `undefined` for polling. */
-const watchWebSocket = (transport: Transport, listener: StockListener) => {
-  const webSocket = webSocketOf(transport)
-  if (webSocket === undefined) return undefined
-  transport.on("drain", listener.onBacklogChange)
-  return new WebSocketTraffic(webSocket, netSocketBelow(webSocket), listener)
-}
-
-/** Runs an effect once another listener reads the data of a request: reading them before would lose some. */
-const onceRead = (request: IncomingMessage, run: () => void): void => {
-  const onListener = (event: string) => {
-    if (event !== "data") return
-    request.off("newListener", onListener)
-    run()
-  }
-  request.on("newListener", onListener)
-}
-
-/** Makes the record of the requests of one connection that polls. */
-const trackPolling = (listener: StockListener, maxPayloadBytes: () => number) => {
-  const buffers = makePollingBuffers(() => listener, maxPayloadBytes)
-  let response: ServerResponse | undefined
-  return {
-    ...buffers,
-    /** Follows a request before Engine.IO handles it. */
-    track: (request: IncomingMessage, next: ServerResponse): void => {
-      if (request.method === "POST") onceRead(request, () => buffers.trackPayload(request))
-      else if (request.method === "GET") response = next
-    },
-    /** Counts messages in the response of the latest poll. */
-    onFlush: (bytes: number): void => {
-      if (response !== undefined) buffers.trackResponse(response, bytes)
-    },
-    /** Frees in time what is not read: it outlives the connection. */
-    close: (): void => {
-      if (buffers.hasUnread()) setTimeout(buffers.destroyUnread, closeTimeout).unref()
-    }
-  }
+/** A packet of Engine.IO. */
+interface EnginePacket {
+  type: string
+  data?: unknown
 }
 
 /** A connection of a Socket.IO server. Connects and disconnects pass through Socket.IO; messages do not. */
 export class StockConnection extends MemberConnection {
-  readonly traffic: Traffic = {
-    bufferedBytes: () => this.#polling.bufferedBytes() + (this.#webSocket?.bufferedBytes() ?? 0),
-    sentBytes: () => this.#polling.sentBytes() + (this.#webSocket?.sentBytes() ?? 0),
-    receivedBytes: () => this.#polling.receivedBytes() + (this.#webSocket?.receivedBytes() ?? 0),
-    incompleteBytes: () =>
-      this.isAdmitted || this.context.isExclusive
-        ? this.#polling.incompleteBytes() + (this.#webSocket?.incompleteBytes() ?? 0)
-        : 0,
-    pauseFor: (millis) => this.#webSocket?.pauseFor(millis)
-  }
+  readonly traffic: StockTraffic
   readonly remoteAddress: string
   readonly #engineSocket: EngineSocket
   readonly #queue: OutboundQueue
-  readonly #polling: ReturnType<typeof trackPolling>
-  #webSocket: ReturnType<typeof watchWebSocket>
   #link: StockLink | undefined
   /** The credentials of the latest connect packet. */
   #auth: unknown
-  /** Passes a packet on to Socket.IO. */
-  #emit: Emit = () => undefined
+  /** The packet that Socket.IO gets instead of the latest one. */
+  #passed: string | undefined
 
   constructor(engineSocket: EngineSocket, context: ConnectionContext) {
     super(context)
     this.#engineSocket = engineSocket
     this.remoteAddress = engineSocket.remoteAddress
-    this.#queue = new OutboundQueue(engineSocket, (bytes) => {
-      if (isPolling(engineSocket.transport)) this.#polling.onFlush(bytes)
-    })
-    const listener: StockListener = {
-      isAdmitted: () => this.isAdmitted || !context.isExclusive,
+    const { isExclusive } = context
+    this.traffic = new StockTraffic({
+      isTrusted: () => this.isAdmitted || !isExclusive,
+      maxPayloadBytes: () => maxPayloadBytes(context.limits.maxMessageBytes),
       onBytesReceived: () => this.onBytesReceived(),
       onBacklogChange: () => this.onBacklogChange(),
       onViolation: (violation) => this.onViolation(violation)
-    }
-    this.#polling = trackPolling(listener, () => maxPayloadBytes(context.limits.maxMessageBytes))
-    this.#webSocket = watchWebSocket(engineSocket.transport, listener)
-    const { transport } = engineSocket
-    limitPacketsPerPayload(transport)
-    if (isPolling(transport)) writeResponsesAsBytes(transport)
+    })
+    this.#queue = new OutboundQueue(engineSocket, (bytes) => this.traffic.onFlush(bytes))
+    if (engineSocket.transport.name === "websocket") this.traffic.onWebSocket(engineSocket.request.socket)
     this.#limitPayload(maxUnauthenticatedBytes)
-    engineSocket.on("upgrade", (transport: Transport) => {
-      this.#webSocket = watchWebSocket(transport, listener)
-    })
-    engineSocket.on("packet", ({ type }: { readonly type: string }) => {
-      if (type !== "message") this.onControlPacket()
-    })
-    engineSocket.once("close", (reason: string, cause: unknown) => {
+    engineSocket.on("upgrade", () => this.traffic.onWebSocket())
+    engineSocket.on("drain", () => this.onBacklogChange())
+    engineSocket.on("packet", (packet: EnginePacket) => this.#onPacket(packet))
+    engineSocket.once("close", (reason: string) => {
       this.#queue.close()
-      this.#polling.close()
-      this.onClosed(serverCloseReason(reason, cause))
+      this.traffic.close()
+      this.onClosed(closeReasonCode(reason))
     })
   }
 
-  /** Follows a request of this connection before Engine.IO handles it. */
-  trackRequest(request: IncomingMessage, response: ServerResponse): void {
-    this.#polling.track(request, response)
+  /** True while the connection may begin an upgrade. */
+  get canUpgrade(): boolean {
+    return this.#engineSocket.transport.name === "polling" && !this.#engineSocket.upgrading
   }
 
   /** Admits the member of a new socket in the namespace. */
@@ -189,25 +128,16 @@ export class StockConnection extends MemberConnection {
       onRejected: (error) => next(toStockConnectError(error)),
       onLeft: () => next(new Error("left"))
     })
-    socket.once("disconnect", (reason, cause) => this.leaveNamespace(link, serverCloseReason(reason, cause)))
+    socket.once("disconnect", (reason) => this.leaveNamespace(link, closeReasonCode(reason)))
   }
 
-  /** Handles data of the namespace; false for data of another one. */
-  takeData(data: unknown, emit: Emit): boolean {
-    const { isExclusive, namespace } = this.context
-    const isText = typeof data === "string"
-    const isOurs = isExclusive || (isText ? isPacketOf(namespace, data) : this.pendingAttachments > 0)
-    if (!isOurs) return false
-    this.#emit = emit
-    this.onData(isText ? Buffer.from(data) : undefined)
-    return true
+  override incompleteBytes(): number {
+    return this.isAdmitted || this.context.isExclusive ? super.incompleteBytes() : 0
   }
 
   closeConnection(discard: boolean): void {
     this.#engineSocket.close(discard)
-    if (!discard) return
-    this.#webSocket?.discard()
-    this.#polling.destroyUnread()
+    if (discard) this.traffic.discard()
   }
 
   closeMember(): void {
@@ -230,24 +160,40 @@ export class StockConnection extends MemberConnection {
     return makeHandshake(readHead(this.#engineSocket.request), this.remoteAddress, auth)
   }
 
+  /** Takes the data of the namespace before Socket.IO gets them. */
+  #onPacket(packet: EnginePacket): void {
+    this.traffic.onPacket()
+    if (packet.type !== "message") return this.onControlPacket()
+    const { data } = packet
+    const { isExclusive, namespace } = this.context
+    const isText = typeof data === "string"
+    const isOurs = isExclusive || (isText ? isPacketOf(namespace, data) : this.pendingAttachments > 0)
+    if (!isOurs) return undefined
+    this.#passed = undefined
+    this.onData(isText ? Buffer.from(data) : undefined)
+    // Engine.IO passes nothing on of a packet without data.
+    if (this.#passed === undefined) packet.type = "noop"
+    else packet.data = this.#passed
+    return undefined
+  }
+
   #limitPayload(maxBytes: number): void {
     const { transport } = this.#engineSocket
-    if (this.context.isExclusive && isPolling(transport)) transport.maxHttpBufferSize = maxBytes
+    if (this.context.isExclusive && "maxHttpBufferSize" in transport) transport.maxHttpBufferSize = maxBytes
   }
 
   protected onInboundPacket(packet: InboundPacket): Violation | undefined {
-    const { namespace: nsp } = packet
     switch (packet.type) {
       case "connect": {
         const violation = this.checkConnect()
         if (violation !== undefined) return violation
         this.#auth = packet.auth
-        this.#emit({ type: PacketType.CONNECT, nsp, data: isJsonObject(packet.auth) ? packet.auth : {} })
+        this.#passed = `0${packet.namespace},${JSON.stringify(isJsonObject(packet.auth) ? packet.auth : {})}`
         return undefined
       }
       case "disconnect": {
         const violation = this.onDisconnect()
-        if (violation === undefined && this.#link !== undefined) this.#emit({ type: PacketType.DISCONNECT, nsp })
+        if (violation === undefined && this.#link !== undefined) this.#passed = `1${packet.namespace},`
         this.#link = undefined
         return violation
       }

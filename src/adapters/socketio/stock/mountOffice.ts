@@ -3,45 +3,12 @@ import { Stream } from "node:stream"
 import { Effect } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Namespace, Server as SocketIo, Socket } from "socket.io"
-import { Emitter } from "@socket.io/component-emitter"
-import type * as parser from "socket.io-parser"
 import { AdmissionRejected, ListenError } from "../../../application/ports/Transport.ts"
 import { closeLinksWithScope, type ConnectionContext } from "../connection/ConnectionContext.ts"
-import { hasVersion, rejectRequest, rejectUpgrade } from "../gate.ts"
-import { asEngineRequest, connectionIdOf, replaceParser } from "../internals.ts"
+import { type GateRejection, hasVersion, rejectRequest, rejectUpgrade, requestUrl } from "../gate.ts"
+import { engineErrors } from "../relay/engineErrors.ts"
 import type { RequestCheck } from "../routeRequests.ts"
 import { StockConnection, toStockConnectError } from "./StockConnection.ts"
-
-type Parser = Pick<typeof parser, "Decoder" | "Encoder">
-
-/** Takes the data of one connection that belong to this package; `emit` passes a packet on to Socket.IO. */
-type TakeData = (data: unknown, emit: (packet: parser.Packet) => void) => boolean
-
-/**
- * A parser of Socket.IO that offers the data of each connection to a function first, and passes the rest to the parser
- * `base`. `open` is called for each new connection.
- */
-const makeMemberParser = (base: Parser, open: () => TakeData): Parser => {
-  class MemberDecoder extends Emitter<object, object, { readonly decoded: (packet: parser.Packet) => void }> {
-    readonly #inner = new base.Decoder()
-    readonly #takeData = open()
-    readonly #emit = (packet: parser.Packet): void => void this.emitReserved("decoded", packet)
-
-    constructor() {
-      super()
-      this.#inner.on("decoded", this.#emit)
-    }
-
-    add(data: unknown): void {
-      if (!this.#takeData(data, this.#emit)) this.#inner.add(data)
-    }
-
-    destroy(): void {
-      this.#inner.destroy()
-    }
-  }
-  return { Encoder: base.Encoder, Decoder: MemberDecoder as unknown as Parser["Decoder"] }
-}
 
 type Middleware = Parameters<Namespace["use"]>[0]
 
@@ -69,6 +36,9 @@ const mountOf = (namespace: Namespace): Mount => {
   return mount
 }
 
+/** The id of a connection, which its requests have in their query. Its type says private, its documentation does not. */
+const idOf = (socket: EngineSocket): string => (socket as unknown as { readonly id: string }).id
+
 /** Serves a namespace of a Socket.IO server until the scope closes; `closeServer` closes a server that is no host's. */
 export const mountOffice = Effect.fnUntraced(function* (
   io: SocketIo,
@@ -80,16 +50,13 @@ export const mountOffice = Effect.fnUntraced(function* (
   const connections = new Map<string, StockConnection>()
   const byEngineSocket = new WeakMap<object, StockConnection>()
   let isOpen = true
-  let opened: StockConnection | undefined
 
   const onConnection = (engineSocket: EngineSocket) => {
-    const id = connectionIdOf(engineSocket)
+    const id = idOf(engineSocket)
     const connection = new StockConnection(engineSocket, context)
     connections.set(id, connection)
     byEngineSocket.set(engineSocket, connection)
     engineSocket.once("close", () => connections.delete(id))
-    // Socket.IO makes the decoder of the connection next.
-    opened = connection
     context.limitConnections(connections.size)
   }
 
@@ -100,19 +67,25 @@ export const mountOffice = Effect.fnUntraced(function* (
     return connection === undefined ? next(unavailable) : connection.admitSocket(socket, next)
   }
 
+  const rejectionOf = (request: IncomingMessage, isJsonp: boolean): GateRejection | undefined => {
+    // JSONP would hide how many packets a payload has; no current client uses it.
+    if (context.isExclusive) return isJsonp ? engineErrors.badRequest : undefined
+    return hasVersion(request) ? check(request) : undefined
+  }
+
   const onRequest = (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     if (!isOpen) return next()
     // Engine.IO gives upgrades a substitute, which is no stream. Their header proves nothing: it may offer another protocol.
     const isUpgrade = !(response instanceof Stream)
-    const { _query: query } = asEngineRequest(request)
-    // JSONP would hide how many packets a payload has; no current client uses it.
-    if (context.isExclusive) delete query["j"]
-    const sid = query["sid"]
-    const connection = sid === undefined ? undefined : connections.get(sid)
-    if (connection !== undefined && !isUpgrade) connection.trackRequest(request, response)
-    const rejection = !context.isExclusive && hasVersion(request) ? check(request) : undefined
-    if (rejection === undefined) return next()
-    return isUpgrade ? rejectUpgrade(request.socket, rejection) : rejectRequest(response, rejection)
+    const query = requestUrl(request)?.searchParams
+    const connection = connections.get(query?.getAll("sid").at(-1) ?? "")
+    const rejection = rejectionOf(request, query?.has("j") ?? false)
+    if (rejection !== undefined) {
+      return isUpgrade ? rejectUpgrade(request.socket, rejection) : rejectRequest(response, rejection)
+    }
+    if (!isUpgrade) connection?.traffic.trackRequest(request, response)
+    else if (connection?.canUpgrade === true) connection.traffic.trackUpgrade(request.socket)
+    return next()
   }
 
   const mount = mountOf(io.of(context.namespace))
@@ -124,18 +97,10 @@ export const mountOffice = Effect.fnUntraced(function* (
   mount.admit = admit
   engine.prependListener("connection", onConnection)
   engine.use(onRequest)
-  const restoreParser = replaceParser(io, (base) =>
-    makeMemberParser(base, () => {
-      const connection = opened
-      opened = undefined
-      return connection === undefined ? () => false : (data, emit) => connection.takeData(data, emit)
-    })
-  )
   yield* closeLinksWithScope(context, () => {
     isOpen = false
     mount.admit = undefined
     engine.off("connection", onConnection)
-    restoreParser()
     if (context.isExclusive) closeServer()
     else for (const connection of connections.values()) connection.closeMember()
   })

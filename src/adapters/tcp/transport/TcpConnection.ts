@@ -2,6 +2,7 @@ import type { Socket } from "node:net"
 import { formatNetworkError } from "../../bytes/networkErrors.ts"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
 import { encodeControl, FrameReader, frameKinds } from "./frames.ts"
+import { PartWriter } from "./PartWriter.ts"
 
 /** Bytes of a frame before both ends know each other: enough for credentials. */
 const maxUnknownBytes = 64 * 1024
@@ -46,6 +47,8 @@ interface ConnectionEvents {
  */
 export class TcpConnection {
   readonly socket: Socket
+  /** Takes all frames. */
+  readonly output: PartWriter
   readonly #reader: FrameReader
   readonly #timer: NodeJS.Timeout
   #reason: string | undefined
@@ -55,6 +58,7 @@ export class TcpConnection {
 
   constructor(socket: Socket, { onClose, onFrame }: ConnectionEvents) {
     this.socket = socket
+    this.output = new PartWriter(socket)
     this.#reader = new FrameReader(maxUnknownBytes, (frame) => {
       countRelayedBytes(frame.length)
       if (this.#reason === undefined && frame[0] !== frameKinds.check && !onFrame(frame)) this.destroy("invalid_packet")
@@ -76,7 +80,7 @@ export class TcpConnection {
   }
 
   control(kind: number, value?: object): void {
-    if (this.#reason === undefined) this.socket.write(encodeControl(kind, value))
+    if (this.#reason === undefined) this.output.write(encodeControl(kind, value))
   }
 
   /** Closes the connection after the frames sent before, and the reason, have left. */
@@ -84,7 +88,7 @@ export class TcpConnection {
     if (this.#reason !== undefined) return
     this.control(frameKinds.close, { reason })
     this.#reason = reason
-    this.socket.end()
+    this.output.end()
     setTimeout(() => this.socket.destroy(), closeTimeout).unref()
   }
 
@@ -99,7 +103,8 @@ export class TcpConnection {
     this.#silentChecks = bytesRead === this.#bytesRead && !this.socket.isPaused() ? this.#silentChecks + 1 : 0
     this.#bytesRead = bytesRead
     if (this.#silentChecks >= maxSilentChecks) return this.destroy("keepalive_timeout")
-    if (this.socket.bytesWritten === this.#bytesSent && this.#reason === undefined) this.socket.write(checkFrame)
+    const isIdle = this.socket.bytesWritten === this.#bytesSent && this.output.writableLength === 0
+    if (isIdle && this.#reason === undefined) this.output.write(checkFrame)
     this.#bytesSent = this.socket.bytesWritten
   }
 }

@@ -1,6 +1,6 @@
 import type { Body } from "../../../application/ports/Body.ts"
 import { MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
-import { writeProgressOf } from "../../http/writeProgress.ts"
+import { maxWriteBytes } from "../../http/writeInParts.ts"
 import { encodeEvent, encodeReply, type FrameMessage } from "./frames.ts"
 import type { TcpConnection } from "./TcpConnection.ts"
 
@@ -22,7 +22,7 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
   }
 
   sentBytes(): number {
-    return writeProgressOf(this.#connection.socket).bytesSent
+    return this.#connection.output.sentBytes
   }
 
   pauseReading(millis: number): void {
@@ -32,7 +32,7 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
   }
 
   protected bufferedBytes(): number {
-    return this.#connection.socket.writableLength
+    return this.#connection.output.writableLength
   }
 
   protected encodeEvent(id: number | undefined, event: string, body: Body): FrameMessage {
@@ -54,16 +54,16 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
   }
 
   #flush(): void {
-    const { socket } = this.#connection
+    const { output } = this.#connection
     const messages = this.#queue.splice(0)
-    const last = messages.at(-1)?.chunks.at(-1)
+    const chunks = messages.flatMap((message) => message.chunks)
+    const last = chunks.at(-1)
     if (last === undefined) return
-    socket.cork()
-    for (const { chunks, queue, size } of messages) {
-      for (const chunk of chunks) socket.write(chunk, chunk === last ? this.#onWritten : undefined)
-      queue.onDequeued(size)
-    }
-    socket.uncork()
+    // Short frames are copied: one write costs less than several.
+    const isShort = messages.reduce((sum, { size }) => sum + size, 0) <= maxWriteBytes
+    if (isShort) output.write(chunks.length === 1 ? last : Buffer.concat(chunks), this.#onWritten)
+    else for (const chunk of chunks) output.write(chunk, chunk === last ? this.#onWritten : undefined)
+    for (const { queue, size } of messages) queue.onDequeued(size)
     this.reportBacklog()
   }
 }

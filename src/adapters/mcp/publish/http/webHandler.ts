@@ -1,6 +1,6 @@
-import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
+import { writeInParts } from "../../../http/writeInParts.ts"
 import { rejectionOf, repairClientBody } from "../clientMessages.ts"
 
 /** Handles a web request. Its signal aborts when the connection closes or the response ends. */
@@ -79,9 +79,16 @@ const callHandler = async (
  */
 const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerResponse, signal: AbortSignal) => {
   const sink = new WritableStream<Uint8Array>({
-    write: async (chunk) => {
-      if (!response.write(chunk)) await once(response, "drain", { signal })
-    },
+    write: (chunk) =>
+      new Promise((resolve) => {
+        const done = () => {
+          response.off("close", done)
+          resolve()
+        }
+        // Node does not report the end of a write that waits for the response to an earlier request.
+        response.once("close", done)
+        writeInParts(response, chunk, (_, isDone) => isDone && done(), false)
+      }),
     close: () => void response.end()
   })
   await body.pipeTo(sink, { signal }).catch((error: unknown) => {
