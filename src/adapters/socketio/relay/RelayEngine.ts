@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Socket } from "node:net"
 import type { Duplex } from "node:stream"
@@ -34,7 +34,7 @@ const acceptWebSocket = ({ headers }: IncomingMessage): Buffer | GateRejection =
   const protocol = offered?.split(",")[0]?.trim()
   if (!keyPattern.test(key) || (protocol !== undefined && !protocolPattern.test(protocol)))
     return engineErrors.badRequest
-  const accept = createHash("sha1").update(`${key}${acceptSuffix}`).digest("base64")
+  const accept = hash("sha1", `${key}${acceptSuffix}`, "base64")
   const lines = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"]
   lines.push(`Sec-WebSocket-Accept: ${accept}`)
   if (protocol !== undefined) lines.push(`Sec-WebSocket-Protocol: ${protocol}`)

@@ -82,8 +82,8 @@ export class InFlightCall {
   }
 }
 
-/** Aborts those of the calls that belong to an office. */
-export const abortCalls = (calls: Iterable<InFlightCall>, office: OfficeKey, reason: ProtocolError): void => {
+/** Aborts those of the calls that belong to an office. An error costs more than a member that leaves without calls. */
+export const abortCalls = (calls: Iterable<InFlightCall>, office: OfficeKey, makeReason: () => ProtocolError): void => {
   const affected = Array.from(calls).filter((call) => call.office === office)
-  for (const call of affected) call.abort(reason)
+  for (const call of affected) call.abort(makeReason())
 }

@@ -58,15 +58,15 @@ const makeAnnounceChange = Effect.fnUntraced(function* ({
   const run = yield* FiberSet.makeRuntime<never>()
 
   const abortCallsOf = (connection: Connection | undefined, sid: string, { name, office, role }: Membership) => {
-    const reason = role === "agent" ? notInOffice() : computerNotFound(name)
+    const makeReason = () => (role === "agent" ? notInOffice() : computerNotFound(name))
     if (connection !== undefined) {
-      abortCalls(connection.inboundCalls, office, reason)
-      abortCalls(connection.calls, office, reason)
+      abortCalls(connection.inboundCalls, office, makeReason)
+      abortCalls(connection.calls, office, makeReason)
       return
     }
     const calls = [...inFlightCalls.toRemote(sid)]
     if (calls.length === 0) return
-    run(Effect.map(Effect.sleep(remoteReplyGrace), () => abortCalls(calls, office, reason)))
+    run(Effect.map(Effect.sleep(remoteReplyGrace), () => abortCalls(calls, office, makeReason)))
   }
 
   const observe = ({ identity, line }: Connection, { _tag, membership, sid }: MemberChange) => {
