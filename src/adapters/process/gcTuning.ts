@@ -151,8 +151,8 @@ export const countRelayedBytes = (bytes: number): void => {
 
 let freedBytes = 0
 
-/** Memory of a member in bytes, beside its queue. */
-const memberBytes = 32 * 1024
+/** Memory of a member in bytes, beside its queue: half of it in the heap. */
+const memberBytes = 8 * 1024
 
 /** Counts the memory that a member leaves when its session ends: its queue, and what the Server kept about it. */
 export const countFreedMember = (queuedBytes: number): void => {
