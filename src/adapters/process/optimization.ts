@@ -7,5 +7,8 @@
 export const setOptimization = (isOn: boolean): void => {
   // The types of Node lack it. Other runtimes, and a few platforms, do not have it.
   if (!Reflect.get(process.config.variables, "v8_enable_maglev")) return
-  process.getBuiltinModule("node:v8").setFlagsFromString(`--${isOn ? "" : "no-"}turbofan`)
+  const { setFlagsFromString } = process.getBuiltinModule("node:v8")
+  setFlagsFromString(`--${isOn ? "" : "no-"}turbofan`)
+  // Code of the smaller compiler must still ask for the larger one.
+  setFlagsFromString("--force-emit-interrupt-budget-checks")
 }

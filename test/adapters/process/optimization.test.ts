@@ -12,7 +12,7 @@ const isOptimized = (first: string): boolean => {
     ${first}
     for (let times = 0; times < 20; times++) run()
     // The bit of V8 for code of TurboFan.
-    console.log((%GetOptimizationStatus(add) & 0b1000000) !== 0)
+    console.log((%GetOptimizationStatus(run) & 0b1000000) !== 0)
   `
   const flags = ["--allow-natives-syntax", "--no-concurrent-recompilation", "--input-type=module", "--eval", program]
   return execFileSync(process.execPath, flags, { encoding: "utf8" }).trim() === "true"
@@ -26,5 +26,10 @@ describe("setOptimization", () => {
 
   it("lets V8 optimize code fully that ran before", () => {
     assert.isTrue(isOptimized("setOptimization(false); run(); setOptimization(true)"))
+  })
+
+  it("lets V8 optimize code fully that its smaller compiler has optimized", () => {
+    const runOften = "for (let times = 0; times < 30; times++) run()"
+    assert.isTrue(isOptimized(`setOptimization(false); ${runOften}; setOptimization(true)`))
   })
 })
