@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Data, Effect, Stream } from "effect"
-import { writeInParts } from "./writeInParts.ts"
+import { writeInParts } from "../bytes/writeInParts.ts"
 
 export interface HttpReply {
   readonly status: number

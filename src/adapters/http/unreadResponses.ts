@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from "node:http"
 import { Duration, Effect, FiberSet } from "effect"
 import { makeBufferLimit } from "../../application/shared/BufferLimit.ts"
-import { writeProgressOf } from "./writeInParts.ts"
+import { writeProgressOf } from "../bytes/writeInParts.ts"
 
 const checkInterval = Duration.seconds(1)
 

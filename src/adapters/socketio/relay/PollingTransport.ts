@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { writeInParts } from "../../http/writeInParts.ts"
+import { writeInParts } from "../../bytes/writeInParts.ts"
 import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
 import { OutboundMessage } from "../connection/OutboundMessage.ts"
 import { rejectRequest } from "../gate.ts"

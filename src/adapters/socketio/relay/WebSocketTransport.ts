@@ -1,5 +1,5 @@
 import type { Socket } from "node:net"
-import { maxWriteBytes } from "../../http/writeInParts.ts"
+import { maxWriteBytes } from "../../bytes/writeInParts.ts"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
 import { Deadlines } from "../connection/Deadlines.ts"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream"
 import { compactBytes } from "../../bytes/RawBody.ts"
-import { maxWriteBytes } from "../../http/writeInParts.ts"
+import { maxWriteBytes } from "../../bytes/writeInParts.ts"
 import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
 
 interface WaitingBytes {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { writeInParts } from "../../http/writeInParts.ts"
+import { writeInParts } from "../../bytes/writeInParts.ts"
 import type { Traffic, TrafficListener } from "../connection/Traffic.ts"
 import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { maxPacketsPerPayload } from "../relay/payloads.ts"

@@ -1,6 +1,6 @@
 import type { Body } from "../../../application/ports/Body.ts"
 import { MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
-import { maxWriteBytes } from "../../http/writeInParts.ts"
+import { maxWriteBytes } from "../../bytes/writeInParts.ts"
 import { encodeEvent, encodeReply, type FrameMessage } from "./frames.ts"
 import type { TcpConnection } from "./TcpConnection.ts"
 

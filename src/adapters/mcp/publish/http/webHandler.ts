@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
-import { writeInParts } from "../../../http/writeInParts.ts"
+import { writeInParts } from "../../../bytes/writeInParts.ts"
 import { rejectionOf, repairClientBody } from "../clientMessages.ts"
 
 /** Handles a web request. Its signal aborts when the connection closes or the response ends. */
