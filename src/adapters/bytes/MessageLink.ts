@@ -17,8 +17,6 @@ import { countFreedMember } from "../process/gcTuning.ts"
 import { RawBody } from "./RawBody.ts"
 import { fitsBytes, sendError, serializationError } from "./sendError.ts"
 
-type RunFork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
-
 /** The largest request id: some clients store ids as signed 32-bit integers. */
 const maxRequestId = 2 ** 31 - 1
 
@@ -35,12 +33,10 @@ export type ReceivedMessage =
   | { readonly type: "event"; readonly id: number | undefined; readonly event: string; readonly body: Body }
   | { readonly type: "ack"; readonly id: number; readonly values: ReadonlyArray<Body> }
 
-type PendingRequest = { readonly onReply: (exit: ReplyExit) => void; timer: NodeJS.Timeout }
-
 /** What the links of one transport share. */
 export interface MessageLinkContext {
   /** Runs the admission and request handlers, which their link interrupts. */
-  readonly runFork: RunFork
+  readonly runFork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   readonly onBacklogChange: (link: Link) => void
 }
 
@@ -55,7 +51,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
   readonly scope = Scope.makeUnsafe()
   readonly #context: MessageLinkContext
   // Made when they are needed: most members are idle.
-  #pendingRequests: Map<number, PendingRequest> | undefined
+  #pendingRequests: Map<number, { readonly onReply: (exit: ReplyExit) => void; timer: NodeJS.Timeout }> | undefined
   #fibers: Set<Fiber.Fiber<unknown, unknown>> | undefined
   #closed: Deferred.Deferred<string> | undefined
   #requestCount = 0

@@ -13,8 +13,6 @@ export interface FileCredentialStoreOptions {
 /** Maximum file size in bytes: enough for hundreds of servers. */
 const maxFileBytes = 1024 * 1024
 
-type Entries = Map<string, string>
-
 /** The credentials file in the configuration folder of the user, if that is known. */
 export const defaultCredentialPath = (
   env: { readonly [name: string]: string | undefined } = process.env,
@@ -29,7 +27,7 @@ export const defaultCredentialPath = (
   return pathBelow(env["XDG_CONFIG_HOME"], home, ".config", "a2c", "credentials.json")
 }
 
-const parseEntries = (servers: JsonObject): Result.Result<Entries, string> => {
+const parseEntries = (servers: JsonObject): Result.Result<Map<string, string>, string> => {
   const entries = Object.entries(servers)
   return entries.every((entry): entry is [string, string] => typeof entry[1] === "string")
     ? Result.succeed(new Map(entries))

@@ -9,9 +9,7 @@ import { type Context, fieldsWithChoices, findChoice, maxAttempts, maxTextLines 
 
 const maxArgumentLines = 40
 
-type PickInput = Extract<Input, { readonly type: "pickString" }>
-
-const choicesOf = ({ options }: PickInput) => ({
+const choicesOf = ({ options }: Extract<Input, { readonly type: "pickString" }>) => ({
   texts: options.map(({ value }) => value),
   labels: options.map(({ label }) => label)
 })

@@ -113,12 +113,10 @@ const makeOfficeUpdates = (computer: ComputerName, member: () => OfficeMember | 
   }
 }
 
-type OfficeUpdates = ReturnType<typeof makeOfficeUpdates>
-
 const makeMembership = Effect.fnUntraced(function* (
   services: ComputerServices,
   connection: OfficeConnection,
-  updates: OfficeUpdates
+  updates: ReturnType<typeof makeOfficeUpdates>
 ) {
   const { blobs, callers, calls, servers, uploads, withRedactedLogs } = services
   const endRequests = Effect.andThen(Effect.sync(callers.forgetAll), Effect.andThen(calls.reset, uploads.reset))

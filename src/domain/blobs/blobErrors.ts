@@ -26,9 +26,7 @@ const uploadMessages = {
   io_error: "the file cannot be written"
 } as const
 
-type UploadFailureReason = keyof typeof uploadMessages
-
-export const uploadRejected = (reason: UploadFailureReason): ProtocolError =>
+export const uploadRejected = (reason: keyof typeof uploadMessages): ProtocolError =>
   new ProtocolError({
     code: errorCodes.uploadFailed,
     message: `Upload failed: ${uploadMessages[reason]}`,

@@ -15,8 +15,6 @@ import { encodeUtf8 } from "../utf8.ts"
 /** The parts of a tool whose change needs a new approval. */
 const toolParts = ["name", "description", "schema", "annotations", "server"] as const
 
-type ToolPart = (typeof toolParts)[number]
-
 /** Characters of one part of a pin. */
 export const maxPartLength = 4000
 
@@ -140,7 +138,7 @@ const unknownLaunch = "(not recorded)"
 /** How a tool differs from its pin; `undefined` when it does not. */
 export const findToolChange = (pin: ToolPin | undefined, digest: string, definition: PinnedDefinition) => {
   if (pin === undefined || pin.digest === digest) return undefined
-  const textOf = (of: PinnedDefinition, part: ToolPart) =>
+  const textOf = (of: PinnedDefinition, part: (typeof toolParts)[number]) =>
     part === "server" && pin.definition.server !== definition.server ? (of.launch ?? unknownLaunch) : of[part]
   const parts = toolParts.map((part) => ({
     part,

@@ -33,8 +33,6 @@ const workspaceFolderOf = (file: string): string => {
   return editorFolders.includes(basename(folder)) ? dirname(folder) : folder
 }
 
-type HostVariables = { readonly [name: string]: string | Redacted.Redacted<string> }
-
 const hostVariablesOf = (workspaceFolder: string): { readonly [name: string]: string } => ({
   ...definedOnly({ userHome: homeFolder() }),
   workspaceFolder,
@@ -75,7 +73,7 @@ const readConfigFile = Effect.fnUntraced(function* (file: string): Effect.fn.Ret
   const hostVariables = hostVariablesOf(workspaceFolderOf(file))
   const root = serversKeyOf(dialect)
   const servers: { [name: string]: ServerConfig } = {}
-  const variables: { [name: string]: HostVariables } = {}
+  const variables: { [name: string]: { readonly [name: string]: string | Redacted.Redacted<string> } } = {}
   const sources = [source]
   for (const [name, server] of Object.entries(config.servers)) {
     const placedServer = dialect === "VS Code" ? withWorkspaceCwd(server) : server

@@ -22,8 +22,6 @@ import {
   takeoverReason
 } from "../../../application/ports/OfficeRegistry.ts"
 
-type Left = Extract<MembershipChange, { readonly _tag: "Left" }>
-
 /** A session of this node. Its membership may change at any time during a join. */
 interface LocalSession {
   session: Session
@@ -218,7 +216,7 @@ export class LocalOffices {
     local?.joining?.onEntered()
   }
 
-  #removeMember(change: Left, id = change.membership.office): void {
+  #removeMember(change: Extract<MembershipChange, { readonly _tag: "Left" }>, id = change.membership.office): void {
     const replica = this.#replicas.get(id)
     // A change may name the key of a name instead of the name.
     const member = replica && Option.getOrUndefined(memberAt(replica.office, change.membership))

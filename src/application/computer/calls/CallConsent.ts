@@ -80,8 +80,6 @@ export const makeDecisionAudit = Effect.fnUntraced(function* (computer: Computer
   }
 })
 
-type DecisionAudit = Effect.Success<ReturnType<typeof makeDecisionAudit>>
-
 /** A call to explain. */
 export interface ExplainRequest {
   /** The exposed name of the tool. */
@@ -163,7 +161,7 @@ const makeApproverRequest = Effect.fnUntraced(function* ({ approvals, computer }
 /** What decides about the calls of a Computer. */
 export interface ConsentParts {
   readonly approvals: Approvals
-  readonly audit: DecisionAudit
+  readonly audit: Effect.Success<ReturnType<typeof makeDecisionAudit>>
   readonly computer: ComputerName
   readonly currentOffice: () => CallPlace | undefined
   readonly servers: ServerSupervisor

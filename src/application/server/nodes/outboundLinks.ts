@@ -37,8 +37,6 @@ const setOpened = (peer: Peer, opened: Opened): void => {
   for (const use of waiting) use(opened)
 }
 
-type OutboundLinks = Effect.Success<typeof makeOutboundLinks>
-
 /** The links that this node has opened, each with its first message. They close with the scope. */
 export const makeOutboundLinks = Effect.gen(function* () {
   const transport = yield* NodeTransport
@@ -115,7 +113,7 @@ const timeoutGrace = Duration.seconds(3)
 export const queueFull = new SendFailed({ error: unavailable("The send queue to the other node is full") })
 
 interface OutboundRequestsOptions {
-  readonly outbound: OutboundLinks
+  readonly outbound: Effect.Success<typeof makeOutboundLinks>
   /** True for a link that takes no more messages now. */
   readonly isFull: (link: Link) => boolean
   readonly run: (effect: Effect.Effect<void>) => void

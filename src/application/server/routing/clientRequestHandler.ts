@@ -43,8 +43,6 @@ import { MembershipObservers, UpdateObservers } from "../observability/observers
 const operatorNameDenial = "name must not begin with 'operator:': this Server calls its operators so"
 
 type RelayDefinition = Extract<EventDefinition, { readonly kind: "update" | "cancel" }>
-type RelayedNotification = Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>
-
 /** The reply to a join or leave, encoded once. */
 const changedReply = computeOnce((line: ProtocolLine) => jsonReply(...line.encodeMembershipAck(Result.void)))
 
@@ -135,7 +133,7 @@ const makeRelays = Effect.fnUntraced(function* ({ forwardCallStatus, notificatio
   const decodeNotification = (
     { body }: ClientRequest,
     definition: RelayDefinition
-  ): Result.Result<RelayedNotification, ProtocolError> => {
+  ): Result.Result<Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>, ProtocolError> => {
     if (definition.kind === "update") {
       const { part, request } = definition
       return Result.map(decodeHead(body, request.decode), ({ computer }) => ({ _tag: "Updated", part, computer }))

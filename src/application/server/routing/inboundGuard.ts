@@ -25,8 +25,6 @@ const rateLimitReadPause = 100
 /** Joins and leaves of one client in progress. They are serialized, and a shared registry makes each of them slow. */
 const maxPendingMembershipChanges = 16
 
-type Rejections = Effect.Success<typeof makeRejections>
-
 const makeRejections = Effect.gen(function* () {
   const metrics = yield* ServerMetrics
   const observers = yield* MembershipObservers
@@ -51,7 +49,7 @@ const makeRejections = Effect.gen(function* () {
 
 /** Makes the function that runs the joins and leaves of each client one after the other, within its limits. */
 const makeMembershipGuard =
-  (requestBudget: RequestBudget, { exceeded, reject }: Rejections) =>
+  (requestBudget: RequestBudget, { exceeded, reject }: Effect.Success<typeof makeRejections>) =>
   (request: ClientRequest, handle: () => Effect.Effect<Reply>): Effect.Effect<Reply> => {
     const { connection } = request
     if (isMember(connection)) connection.outsideSince = connection.lastActivityAt

@@ -101,8 +101,6 @@ const minShownMillis = 20
 /** A call in flight, at the node of its Agent. */
 type Origin = NonNullable<InFlightCall["origin"]>
 
-type MutableActivity = { -readonly [K in keyof OfficeActivity]: OfficeActivity[K] }
-
 /**
  * Keeps the running calls, the latest ended ones, and the activity of the offices, while a page is open. It runs on the
  * way of every call. Most calls end at once, and of many calls a page shows a few: the others are counted only, because
@@ -113,7 +111,7 @@ export const makeCallTable = (streams: ReadonlyMap<string, StreamBuffer>) => {
   const running = new Map<number, PageCall>()
   let ended: Array<PageCall> = []
   /** By line and office: a joined key would be made for every call. */
-  let activity = new Map<string, Map<string, MutableActivity>>()
+  let activity = new Map<string, Map<string, { -readonly [K in keyof OfficeActivity]: OfficeActivity[K] }>>()
 
   const countEnd = (call: CompletedCall, node: string, outcome: string): void => {
     const { line } = call

@@ -1,14 +1,9 @@
-interface BufferStore {
-  readonly memory: Uint8Array
-  writtenBytes: number
-}
-
 /**
  * Immutable byte buffer. Appending to the latest buffer of a store shares its memory; appending to an older one
  * copies. A stream that arrives byte by byte therefore takes linear time.
  */
 export interface ByteBuffer {
-  readonly store: BufferStore
+  readonly store: { readonly memory: Uint8Array; writtenBytes: number }
   readonly length: number
 }
 

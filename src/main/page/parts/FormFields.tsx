@@ -76,10 +76,8 @@ const localOffset = (local: string): string => {
   return `${minutes < 0 ? "-" : "+"}${new Date(Math.abs(minutes) * 60_000).toISOString().slice(11, 16)}`
 }
 
-type InputType = "date" | "datetime-local" | "email" | "time" | "url"
-
 /** Inputs of browsers by formats. */
-const inputTypes: ReadonlyMap<string, InputType> = new Map(
+const inputTypes: ReadonlyMap<string, "date" | "datetime-local" | "email" | "time" | "url"> = new Map(
   Object.entries({ date: "date", "date-time": "datetime-local", email: "email", time: "time", uri: "url", url: "url" })
 )
 

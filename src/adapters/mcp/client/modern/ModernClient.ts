@@ -139,10 +139,8 @@ const withoutServerInfo = (result: JsonObject): JsonObject => {
   return Object.keys(meta).length === 0 ? others : { ...others, _meta: meta }
 }
 
-type SendOnce = Effect.Success<ReturnType<typeof makeConnection>>["sendRequest"]
-
 /** Makes requests that answer the questions of the server, and wait for its tasks. */
-const makeRequest = (sendRequest: SendOnce): SendRequest => {
+const makeRequest = (sendRequest: Effect.Success<ReturnType<typeof makeConnection>>["sendRequest"]): SendRequest => {
   /** Returns the result without `resultType`. Interruption cancels the request at the server. */
   const request: SendRequest = Effect.fnUntraced(function* (method, params, { responder, onProgress, onSent } = {}) {
     const onNotification: OnNotification = (notification, content) => {

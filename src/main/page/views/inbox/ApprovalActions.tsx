@@ -117,10 +117,8 @@ export const ApprovalActions = ({ error, isSending, isSteady, onAnswer, tool }: 
   )
 }
 
-type Input = NonNullable<ApprovalView["input"]>
-
 interface QuestionFormProps extends ApprovalActionsProps {
-  readonly input: Input
+  readonly input: NonNullable<ApprovalView["input"]>
   /** What the user has entered; `undefined` before. */
   readonly value: unknown
   readonly onChange: (value: unknown) => void

@@ -13,9 +13,7 @@ import { OffersView } from "../OffersView.tsx"
 import { CallForm } from "./CallForm.tsx"
 import { type PageTool, useOfficeTools } from "./officeTools.ts"
 
-type Parameter = ReturnType<typeof describeParameters>[number]
-
-const parameterColumns: ReadonlyArray<Column<Parameter>> = [
+const parameterColumns: ReadonlyArray<Column<ReturnType<typeof describeParameters>[number]>> = [
   { title: "Name", cell: ([name]) => <Name of={name} /> },
   { title: "Type", cell: ([, type]) => <Name of={type} /> },
   { title: "Required", cell: ([, , required]) => required },
