@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto"
-import { Data, Redacted, Result } from "effect"
+import { Data, Match, Redacted, Result } from "effect"
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTVerifyGetKey } from "jose"
 import { asObject, parseJsonObject } from "../../domain/json.ts"
 import { environmentProxyProblem } from "../bytes/environmentProxies.ts"
@@ -169,16 +169,11 @@ const remoteKeySet = (text: string): JwtKeyResult => {
 }
 
 /** Makes a verification key. A key set is fetched when the first token arrives. */
-export const makeJwtKey = (source: JwtKeySource): JwtKeyResult => {
-  switch (source._tag) {
-    case "Secret":
-      return Result.flatMap(secretBytes(Redacted.value(source.secret)), (key) => fixedKey(key, ["HS256"]))
-    case "PublicKey":
-      return publicKey(source.text)
-    case "KeySet":
-      return remoteKeySet(source.url)
-  }
-}
+export const makeJwtKey: (source: JwtKeySource) => JwtKeyResult = Match.typeTags<JwtKeySource, JwtKeyResult>()({
+  Secret: ({ secret }) => Result.flatMap(secretBytes(Redacted.value(secret)), (key) => fixedKey(key, ["HS256"])),
+  PublicKey: ({ text }) => publicKey(text),
+  KeySet: ({ url }) => remoteKeySet(url)
+})
 
 /** Makes the key of signatures of a private key, PEM or JWK, or else of a secret; with an algorithm that Servers accept. */
 export const makeSigningKey = (

@@ -1,4 +1,4 @@
-import { Context, Data, Duration, Effect, type Exit, type Scope } from "effect"
+import { Context, Data, Duration, Effect, type Exit, Match, type Scope } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
 import type { Version, VersionMismatch, ServedVersions } from "../../domain/wire/version.ts"
@@ -23,18 +23,12 @@ export class RequestTimeout extends Data.TaggedError("RequestTimeout")<{ readonl
 export class SendFailed extends Data.TaggedError("SendFailed")<{ readonly error: ProtocolError }> {}
 
 /** The protocol error of a request that failed; `closed` is that of a closed link. */
-export const toLinkError =
-  (closed: ProtocolError) =>
-  (error: LinkClosed | RequestTimeout | SendFailed): ProtocolError => {
-    switch (error._tag) {
-      case "LinkClosed":
-        return closed
-      case "RequestTimeout":
-        return timedOut(Duration.toSeconds(error.timeout))
-      case "SendFailed":
-        return error.error
-    }
-  }
+export const toLinkError = (closed: ProtocolError) =>
+  Match.typeTags<LinkClosed | RequestTimeout | SendFailed, ProtocolError>()({
+    LinkClosed: () => closed,
+    RequestTimeout: ({ timeout }) => timedOut(Duration.toSeconds(timeout)),
+    SendFailed: ({ error }) => error
+  })
 
 export type ReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed>
 

@@ -1,3 +1,4 @@
+import { Match } from "effect"
 import { errorCodes, isRetryableMessage } from "../model/ProtocolError.ts"
 import type { CurrentMember } from "./membershipConflict.ts"
 
@@ -75,18 +76,12 @@ export const initialMember = (retriesFirstJoin: boolean): MemberState =>
 export const hasJoined = (state: MemberState): boolean => state._tag !== "Ended" && state.history.hasJoined
 
 /** True for temporary failures: the Server is unreachable or cannot admit this member at present. */
-const isTemporary = (failure: JoinFailure): boolean => {
-  switch (failure._tag) {
-    case "Unreachable":
-      return failure.permanent !== true
-    case "AdmissionRejected":
-      return failure.retryable === true
-    case "JoinRejected":
-      return isRetryableMessage(failure.message)
-    case "VersionRejected":
-      return false
-  }
-}
+const isTemporary = Match.typeTags<JoinFailure, boolean>()({
+  Unreachable: ({ permanent }) => permanent !== true,
+  AdmissionRejected: ({ retryable }) => retryable === true,
+  JoinRejected: ({ message }) => isRetryableMessage(message),
+  VersionRejected: () => false
+})
 
 /**
  * A rejoin may outlast more: another member may hold the name, a proxy answers for its Server with 403 or 404, and a

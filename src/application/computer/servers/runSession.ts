@@ -1,4 +1,4 @@
-import { Duration, Effect, FiberMap, Record, Result, Stream, Clock, Fiber } from "effect"
+import { Duration, Effect, FiberMap, Match, Record, Result, Stream, Clock, Fiber } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { asObject, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -294,21 +294,16 @@ export const followSession = Effect.fnUntraced(function* (
       })
     )
   const reportParts = refresh("parts", makePartsReport(opened, onHealthChange))
-  const onChange = (change: McpChange): Effect.Effect<void> => {
-    switch (change._tag) {
-      case "ToolsChanged":
-        return Effect.andThen(reload("tools"), reportParts)
-      case "ResourcesChanged":
-        return Effect.andThen(reload("resources"), reload("templates"))
-      case "PromptsChanged":
-        return reload("prompts")
-      case "Logged":
-        return logMessage(name, change)
-      case "ResourceUpdated":
-        if (isWindowUri(change.uri)) return onPartChanged("desktop")
-        return isDocumentUri(change.uri) ? onPartChanged("finder") : Effect.void
+  const onChange = Match.typeTags<McpChange, Effect.Effect<void>>()({
+    ToolsChanged: () => Effect.andThen(reload("tools"), reportParts),
+    ResourcesChanged: () => Effect.andThen(reload("resources"), reload("templates")),
+    PromptsChanged: () => reload("prompts"),
+    Logged: (change) => logMessage(name, change),
+    ResourceUpdated: ({ uri }) => {
+      if (isWindowUri(uri)) return onPartChanged("desktop")
+      return isDocumentUri(uri) ? onPartChanged("finder") : Effect.void
     }
-  }
+  })
 
   for (const [what, outcome] of Object.entries(listed)) {
     if (Result.isFailure(outcome)) yield* onListingFailed(what, outcome.failure)

@@ -1,4 +1,4 @@
-import { Duration, Exit, Option, Result, Data } from "effect"
+import { Duration, Exit, Match, Option, Result, Data } from "effect"
 import { asObject, asString, isJsonObject, parseJson } from "../../../domain/json.ts"
 import { internalError, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type Body, invalidBody, jsonBody } from "../../ports/Body.ts"
@@ -102,18 +102,11 @@ const decodeError = (value: unknown): ProtocolError => {
 /** True for a body without a known error. Costs no parse. */
 const isUsable = (body: Body): boolean => !body.isHeadParsed || Result.isSuccess(body.head)
 
-const encodeFailure = (error: LinkClosed | RequestTimeout | SendFailed | undefined): object => {
-  switch (error?._tag) {
-    case "LinkClosed":
-      return { closed: error.reason }
-    case "RequestTimeout":
-      return { timedOut: Duration.toMillis(error.timeout) }
-    case "SendFailed":
-      return { rejected: encodeError(error.error) }
-    case undefined:
-      return { rejected: encodeError(internalError("Internal error")) }
-  }
-}
+const encodeFailure = Match.typeTags<LinkClosed | RequestTimeout | SendFailed, object>()({
+  LinkClosed: ({ reason }) => ({ closed: reason }),
+  RequestTimeout: ({ timeout }) => ({ timedOut: Duration.toMillis(timeout) }),
+  SendFailed: ({ error }) => ({ rejected: encodeError(error) })
+})
 
 const encodeValues = (reply: Reply): object => ({
   values: reply.map((body) =>
@@ -133,7 +126,10 @@ export const encodeOutcome = (exit: ReplyExit): Reply => {
   }
   const outcome = Exit.isSuccess(exit)
     ? encodeValues(exit.value)
-    : encodeFailure(Option.getOrUndefined(Exit.findErrorOption(exit)))
+    : Option.match(Exit.findErrorOption(exit), {
+        onNone: () => ({ rejected: encodeError(internalError("Internal error")) }),
+        onSome: encodeFailure
+      })
   return [jsonBody(outcome), jsonBody(null)]
 }
 

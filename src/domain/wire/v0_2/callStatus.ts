@@ -1,4 +1,4 @@
-import { Result } from "effect"
+import { Match, Result } from "effect"
 import type { CallReport, CallStatus } from "../../model/CallStatus.ts"
 import { maxIdentifierLength } from "../../model/fields.ts"
 import { definedOnly } from "../../objects.ts"
@@ -24,35 +24,30 @@ const codec = makeCodec(CallStatusData)
 
 const truncate = (text: string): string => text.slice(0, maxIdentifierLength).toWellFormed()
 
-export const encodeCallStatus = ({ agent, reqId, status }: CallReport): unknown => {
-  const call = { reqId, ...definedOnly({ agent }) }
-  switch (status._tag) {
-    case "WaitingForConsent": {
-      const { approval, computer } = status
-      const awaited = approval && {
-        approvalId: approval.id,
-        mcpServer: truncate(approval.server),
-        toolName: truncate(approval.tool),
-        waitSeconds: approval.waitSeconds,
-        ...definedOnly({ question: approval.isQuestion })
-      }
-      return codec.encode({ computer, ...call, status: "waiting_for_consent", ...awaited })
-    }
-    case "Decided": {
-      const { by, computer, isAllowed, isQuestion } = status
-      const decided = { allowed: isAllowed, decidedBy: truncate(by), ...definedOnly({ question: isQuestion }) }
-      return codec.encode({ computer, ...call, status: "decided", ...decided })
-    }
-    case "WaitingForServers": {
-      const { computer, servers } = status
-      return codec.encode({ computer, servers, ...call, status: "waiting_for_servers" })
-    }
-    case "Progressing": {
-      const { _tag, ...fields } = status
-      return codec.encode({ ...fields, ...call, status: "progress" })
-    }
-  }
-}
+/** The fields of a status in its message. */
+const toFields = Match.typeTags<CallStatus, Omit<typeof CallStatusData.Type, "reqId" | "computer">>()({
+  WaitingForConsent: ({ approval }) => ({
+    status: "waiting_for_consent",
+    ...(approval && {
+      approvalId: approval.id,
+      mcpServer: truncate(approval.server),
+      toolName: truncate(approval.tool),
+      waitSeconds: approval.waitSeconds,
+      ...definedOnly({ question: approval.isQuestion })
+    })
+  }),
+  Decided: ({ by, isAllowed: allowed, isQuestion: question }) => ({
+    status: "decided",
+    allowed,
+    decidedBy: truncate(by),
+    ...definedOnly({ question })
+  }),
+  WaitingForServers: ({ servers }) => ({ status: "waiting_for_servers", servers }),
+  Progressing: ({ _tag, computer: _, ...fields }) => ({ status: "progress", ...fields })
+})
+
+export const encodeCallStatus = ({ agent, reqId, status }: CallReport): unknown =>
+  codec.encode({ computer: status.computer, reqId, ...definedOnly({ agent }), ...toFields(status) })
 
 const toStatus = (data: typeof CallStatusData.Type): CallStatus => {
   const { computer, message, progress = 0, servers = [], status, total } = data

@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Schedule } from "effect"
+import { Clock, Duration, Effect, Match, Schedule } from "effect"
 import { statusLine } from "../../../adapters/log/statusLine.ts"
 import { type CallStatus, formatDecided, formatServerNames } from "../../../domain/model/CallStatus.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
@@ -38,22 +38,18 @@ export const formatProgressLine = (step: Progress | undefined, elapsed: number, 
   return fitText(parts.join("  "), columns).trimEnd()
 }
 
-const describeStatus = (status: Exclude<CallStatus, { readonly _tag: "Progressing" }>): string => {
-  switch (status._tag) {
-    case "WaitingForConsent": {
-      if (status.approval === undefined) return `waiting for consent at ${status.computer}, at its terminal`
-      const { isQuestion, waitSeconds } = status.approval
-      const awaited = isQuestion === true ? "the answer to a question" : "an approval"
-      const time = Duration.format(Duration.seconds(waitSeconds))
-      const places = "to be given, as its owner permits, at its terminal, on the office page or by this Agent"
-      return `waiting for ${awaited} at ${status.computer}, for at most ${time}; ${places}`
-    }
-    case "Decided":
-      return `${formatDecided(status)}, at ${status.computer}`
-    case "WaitingForServers":
-      return `waiting for servers that start at ${status.computer}: ${formatServerNames(status.servers)}`
-  }
-}
+const describeStatus = Match.typeTags<Exclude<CallStatus, { readonly _tag: "Progressing" }>, string>()({
+  WaitingForConsent: ({ approval, computer }) => {
+    if (approval === undefined) return `waiting for consent at ${computer}, at its terminal`
+    const awaited = approval.isQuestion === true ? "the answer to a question" : "an approval"
+    const time = Duration.format(Duration.seconds(approval.waitSeconds))
+    const places = "to be given, as its owner permits, at its terminal, on the office page or by this Agent"
+    return `waiting for ${awaited} at ${computer}, for at most ${time}; ${places}`
+  },
+  Decided: (status) => `${formatDecided(status)}, at ${status.computer}`,
+  WaitingForServers: ({ computer, servers }) =>
+    `waiting for servers that start at ${computer}: ${formatServerNames(servers)}`
+})
 
 /**
  * Makes functions that report a call on stderr. A terminal shows its progress in one line that changes every second until

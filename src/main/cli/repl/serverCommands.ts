@@ -1,4 +1,4 @@
-import { Clock, Effect, Result, SubscriptionRef } from "effect"
+import { Clock, Effect, Match, Result, SubscriptionRef } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
 import type { UnknownServer } from "../../../application/computer/servers/ServerSupervisor.ts"
 import { parseConfig } from "../../../domain/config/parseConfig.ts"
@@ -48,15 +48,11 @@ export const officeStatusLine = Effect.gen(function* () {
   if (office === undefined) return "in no office"
   const member = yield* computer.member
   if (member === undefined) return `joining office ${office}`
-  const status = yield* SubscriptionRef.get(member.status)
-  switch (status._tag) {
-    case "Joined":
-      return `in office ${office}`
-    case "Disconnected":
-      return `disconnected from office ${office}, reconnecting: ${status.reason}`
-    case "Failed":
-      return `membership of office ${office} ended: ${status.error.message}`
-  }
+  return Match.valueTags(yield* SubscriptionRef.get(member.status), {
+    Joined: () => `in office ${office}`,
+    Disconnected: ({ reason }) => `disconnected from office ${office}, reconnecting: ${reason}`,
+    Failed: ({ error }) => `membership of office ${office} ended: ${error.message}`
+  })
 })
 
 /** The names of the configured servers, in the order of the configuration. */

@@ -105,17 +105,12 @@ export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["
 
   const stageFiles = (server: OfferedServer, resource: SkillResource) => {
     const { origin, skill } = resource
-    switch (origin._tag) {
-      case "Mounted":
-        // A server on another machine must not choose which folders of this one Agents can read.
-        return server.config.type === "stdio"
-          ? files.resolveFolder(origin.folder, sameFolder)
-          : Effect.fail("only a local MCP server can name a folder")
-      case "Archive":
-        return stageArchive(server, skill, origin)
-      case "Resources":
-        return stageResources(server, resource)
-    }
+    if (origin._tag === "Archive") return stageArchive(server, skill, origin)
+    if (origin._tag === "Resources") return stageResources(server, resource)
+    // A server on another machine must not choose which folders of this one Agents can read.
+    return server.config.type === "stdio"
+      ? files.resolveFolder(origin.folder, sameFolder)
+      : Effect.fail("only a local MCP server can name a folder")
   }
 
   const stageSkill = Effect.fnUntraced(

@@ -1,4 +1,4 @@
-import { Duration, Effect, Exit, FiberMap, Option, Queue, Result, Schema, Scope, Stream } from "effect"
+import { Duration, Effect, Exit, FiberMap, Match, Option, Queue, Result, Schema, Scope, Stream } from "effect"
 import { isJsonObject } from "../../../../domain/json.ts"
 import { Identifier } from "../../../../domain/model/fields.ts"
 import { Right } from "../../../../domain/model/Identity.ts"
@@ -137,20 +137,13 @@ export const makeNodeService = Effect.fnUntraced(function* ({
     return read
   })
 
-  const handle = (request: NodeRequest): Effect.Effect<object, ProtocolError> => {
-    switch (request._tag) {
-      case "OpenPage":
-        return serve(openPage(open))
-      case "OpenCall":
-        return serve(openCall(call, request))
-      case "Next":
-        return readNext(request.stream)
-      case "Close":
-        return Effect.as(close(request.stream), {})
-      case "Execute":
-        return execute(request.command, request.operator)
-    }
-  }
+  const handle = Match.typeTags<NodeRequest, Effect.Effect<object, ProtocolError>>()({
+    OpenPage: () => serve(openPage(open)),
+    OpenCall: (request) => serve(openCall(call, request)),
+    Next: ({ stream }) => readNext(stream),
+    Close: ({ stream }) => Effect.as(close(stream), {}),
+    Execute: ({ command, operator }) => execute(command, operator)
+  })
 
   return (body: Body): Effect.Effect<Body> =>
     Effect.fromResult(decodeBody(body, nodeRequestCodec.decode)).pipe(
