@@ -26,6 +26,7 @@ const live = [
   "test/main/cluster.test.ts",
   "test/main/clusterFaults.test.ts",
   "test/main/hangup.test.ts",
+  "test/main/workers.test.ts",
   "test/page/accessibility.test.ts",
   "test/page/live/**/*.test.ts",
   "test/simulation/faults.test.ts"

@@ -131,6 +131,7 @@ const otherVariables: { readonly [name: string]: string } = {
   A2C_LOG_LEVEL: "as `--log-level`",
   A2C_SMCP_ID: "value of the input `id` of a configuration; any id in capitals, with `_` for other characters",
   A2C_TOKEN: "key or token of a member, instead of `--token-file`",
+  A2C_WORKER: "set by `a2c server --workers` in the processes that it starts",
   NODE_DISABLE_COMPILE_CACHE: "`1` turns the cache of compiled code off",
   NODE_USE_ENV_PROXY: "`1` sends HTTP requests through the proxies of `HTTP_PROXY` and `HTTPS_PROXY`",
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "collector of metrics alone",

@@ -67,6 +67,10 @@ export interface Peer {
   readonly acknowledgements: () => number
   /** Waits until the other side closes the connection. */
   readonly closed: Effect.Effect<string>
+  /** The name of its transport: a connection that begins with polling may go on with a WebSocket. */
+  readonly transport: () => string | undefined
+  /** The id of its session of Engine.IO. */
+  readonly session: () => string | undefined
   readonly close: Effect.Effect<void>
 }
 
@@ -90,7 +94,18 @@ export const echo = ({ req_id, tool_name }: Parameters<Answers>[0], answer: Para
 export const connect = Effect.fnUntraced(function* (
   { url }: Pick<Node, "url">,
   role: "agent" | "computer",
-  { answers = echo, instance }: { readonly answers?: Answers; readonly instance?: string } = {}
+  {
+    answers = echo,
+    instance,
+    transports = ["websocket"],
+    ca
+  }: {
+    readonly answers?: Answers
+    readonly instance?: string
+    readonly transports?: ReadonlyArray<"polling" | "websocket">
+    /** The certificate of a Server with TLS. */
+    readonly ca?: string
+  } = {}
 ): Effect.fn.Return<Peer, never, Scope.Scope> {
   const received: Array<ReceivedNotification> = []
   const closed = yield* Deferred.make<string>()
@@ -102,7 +117,8 @@ export const connect = Effect.fnUntraced(function* (
         path: "/smcp",
         query: { a2c_version: "0.2.0" },
         auth: { role, ...(instance !== undefined && { instance }) },
-        transports: ["websocket"],
+        transports: [...transports],
+        ...(ca !== undefined && { ca }),
         forceNew: true,
         reconnection: false,
         autoConnect: false
@@ -145,6 +161,8 @@ export const connect = Effect.fnUntraced(function* (
     requestCount: () => requestCount,
     acknowledgements: () => acknowledgements,
     closed: Deferred.await(closed),
+    transport: () => socket.io.engine?.transport.name,
+    session: () => (socket.io.engine as { readonly id?: string } | undefined)?.id,
     close: Effect.sync(() => void socket.disconnect())
   }
 })

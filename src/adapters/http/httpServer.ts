@@ -31,7 +31,7 @@ export const makeHttpServer = ({
   )
 
 /** Closes a server, whose connections are destroyed after a time in milliseconds. */
-export const closeServer = (server: Server, timeout: number, destroyAll: () => void): Effect.Effect<void> =>
+const closeServer = (server: Server, timeout: number, destroyAll: () => void): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(destroyAll, timeout)
     server.close(() => {

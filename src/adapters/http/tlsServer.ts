@@ -7,7 +7,6 @@ import { Clock, Effect, Result, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
-import { closeServer } from "./httpServer.ts"
 
 /** A certificate with its chain, and its private key, as PEM. */
 export interface TlsIdentity {
@@ -21,7 +20,7 @@ export interface TlsOptions extends TlsIdentity {
 }
 
 /** In milliseconds. Slow senders hold a connection, but the largest message needs its time on a slow network. */
-const httpTimeouts = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
+export const httpTimeouts = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
 
 /** Milliseconds for the TLS handshake, which the timeouts of HTTP do not cover. */
 const handshakeTimeout = 15_000
@@ -123,11 +122,24 @@ export const makeTlsServer = Effect.fnUntraced(function* (tls: TlsOptions | unde
     tls === undefined ? createHttpServer({ ...httpTimeouts, ...upgrades }) : yield* makeHttpsServer(tls, upgrades)
   /** The open connections, including those without a request. */
   const sockets = new Set<Socket>()
+  let onClosed = (): void => undefined
   server.on("connection", (socket: Socket) => {
     sockets.add(socket)
-    socket.once("close", () => sockets.delete(socket))
+    socket.once("close", () => {
+      sockets.delete(socket)
+      onClosed()
+    })
   })
-  const destroyAll = () => sockets.forEach((socket) => socket.destroy())
-  yield* Effect.addFinalizer(() => closeServer(server, closeTimeout, destroyAll))
+  /** Closes all. Connections that another process has accepted do not keep the server open. */
+  const close = Effect.callback<void>((resume) => {
+    const timer = setTimeout(() => sockets.forEach((socket) => socket.destroy()), closeTimeout)
+    onClosed = () => {
+      if (sockets.size > 0) return
+      clearTimeout(timer)
+      resume(Effect.void)
+    }
+    server.close(onClosed)
+  })
+  yield* Effect.addFinalizer(() => close)
   return server
 })

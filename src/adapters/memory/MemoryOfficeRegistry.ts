@@ -1,5 +1,5 @@
 import { Effect, HashMap, Layer, Option, Result } from "effect"
-import type { Member, Session } from "../../domain/model/Membership.ts"
+import type { Member, MembershipError, Session } from "../../domain/model/Membership.ts"
 import {
   decide,
   evolve,
@@ -76,38 +76,53 @@ const applyEvent = (cluster: MemoryOffices, event: MembershipEvent) => {
   }
 }
 
-const applyCommand = (cluster: MemoryOffices, command: MembershipCommand, capacity?: Capacity) => {
+/** Executes a command, and notifies the listeners of the nodes. */
+export const applyCommand = (cluster: MemoryOffices, command: MembershipCommand, capacity?: Capacity) => {
   const decision = decide(cluster.state, command, capacity)
   if (Result.isSuccess(decision)) for (const event of decision.success) applyEvent(cluster, event)
   return decision
 }
 
-const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) {
-  const self: ClusterNode = { listeners: new Set(), registrations: new Map() }
-  const { listeners, registrations } = self
-  cluster.nodes.set(node, self)
+/** Adds a node without members. */
+export const addNode = ({ nodes }: MemoryOffices, name: string): ClusterNode => {
+  const node: ClusterNode = { listeners: new Set(), registrations: new Map() }
+  nodes.set(name, node)
+  return node
+}
+
+/** Removes a node and its members, and reports its loss to the others. */
+export const removeNode = (cluster: MemoryOffices, name: string): void => {
+  for (const { node, sid } of HashMap.values(cluster.state.sessions)) {
+    if (node === name) applyCommand(cluster, { _tag: "Disconnect", sid })
+  }
+  cluster.nodes.delete(name)
+  for (const other of cluster.nodes.values()) notifyListeners(other, { _tag: "NodeLost", node: name })
+}
+
+/** Executes a command, or fails with the reason of its rejection. The listeners have heard its changes when it returns. */
+type Submit = (command: MembershipCommand, capacity?: Capacity) => Effect.Effect<void, MembershipError>
+
+/** Adds a node, and makes its registry. Commands are executed here, unless `submit` does so. */
+export const makeNodeRegistry = (
+  cluster: MemoryOffices,
+  node: string,
+  submit: Submit = (...command) =>
+    Effect.asVoid(Effect.suspend(() => Effect.fromResult(applyCommand(cluster, ...command))))
+): OfficeRegistry["Service"] => {
+  const { listeners, registrations } = addNode(cluster, node)
   /** True for a member of an office in which this node has members: only these offices are known, as with Redis. */
   const isKnown = ({ membership: { office }, node: memberNode }: Member): boolean =>
     memberNode === node || membersOf(cluster.state, office).some((member) => member.node === node)
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      for (const sid of registrations.keys()) applyCommand(cluster, { _tag: "Disconnect", sid })
-      cluster.nodes.delete(node)
-      for (const other of cluster.nodes.values()) notifyListeners(other, { _tag: "NodeLost", node })
-    })
-  )
   return OfficeRegistry.of({
     node,
     connect: (session) =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         const registration: Registration = { session: { ...session, node, membership: Option.none() } }
         registrations.set(session.sid, registration)
-        applyCommand(cluster, { _tag: "Connect", node, ...session })
-        return registration
+        return Effect.as(Effect.ignore(submit({ _tag: "Connect", node, ...session })), registration)
       }),
-    disconnect: (sid) => Effect.sync(() => void applyCommand(cluster, { _tag: "Disconnect", sid })),
-    apply: (command, capacity) =>
-      Effect.suspend(() => Effect.asVoid(Effect.fromResult(applyCommand(cluster, command, capacity)))),
+    disconnect: (sid) => Effect.ignore(submit({ _tag: "Disconnect", sid })),
+    apply: submit,
     subscribe: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),
@@ -130,8 +145,14 @@ const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) 
       offices: HashMap.size(cluster.state.offices)
     })
   })
-})
+}
 
 /** A node of a cluster in memory. Closing the layer's scope removes the node and its members. */
 export const layer = (cluster: MemoryOffices, node: string): Layer.Layer<OfficeRegistry> =>
-  Layer.effect(OfficeRegistry, make(cluster, node))
+  Layer.effect(
+    OfficeRegistry,
+    Effect.acquireRelease(
+      Effect.sync(() => makeNodeRegistry(cluster, node)),
+      () => Effect.sync(() => removeNode(cluster, node))
+    )
+  )

@@ -15,6 +15,7 @@ import { officePagePath } from "../../domain/page/route.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import type { HttpReply } from "../http/messages.ts"
 import { type OperatorAccess, remoteAddressOf } from "../http/operatorAccess.ts"
+import { SharedPort } from "../http/SharedPort.ts"
 import type { AppSandbox } from "./appSandbox.ts"
 import { pageErrorReply, pageJsonReply, readJsonBody } from "./requestChecks.ts"
 import { operatorNameOf, type PageSource } from "../../application/shared/page/PageSource.ts"
@@ -76,6 +77,7 @@ export const makePageSessions = Effect.gen(function* () {
   /** Least recently used first. */
   const sessions = new Map<string, SignedIn>()
   const lifetime = Duration.toMillis(sessionLifetime)
+  const { sessionPrefix = "" } = (yield* SharedPort) ?? {}
 
   const end = (key: string, session: SignedIn): void => {
     sessions.delete(key)
@@ -110,7 +112,7 @@ export const makePageSessions = Effect.gen(function* () {
     const used = sessions.size < maxSessions ? [] : [...sessions]
     const oldest = used.find(([, { requests }]) => requests === 0) ?? used[0]
     if (oldest !== undefined) end(...oldest)
-    const id = makeSecret()
+    const id = sessionPrefix + makeSecret()
     const session: SignedIn = {
       identity,
       csrf: makeSecret(),

@@ -9,6 +9,7 @@ import { parseJson } from "../../domain/json.ts"
 import { formatAppPolicy, parseAppDomains } from "../../domain/page/apps/appDomains.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
 import { cannot, listen, makeHttpServer } from "../http/httpServer.ts"
+import { SharedPort } from "../http/SharedPort.ts"
 
 /** The file of the built page that frames an app. */
 const sandboxFile = "sandbox.html"
@@ -130,7 +131,9 @@ export const serveAppSandbox = Effect.fnUntraced(function* ({
     ? Effect.catch(Effect.retry(serveAll, { times: maxAttempts - 1 }), ({ message: reason }) =>
         Effect.as(Effect.logWarning("apps are not shown", { reason }), undefined)
       )
-    : serveAll
+    : (yield* SharedPort)?.servesApps === false
+      ? Effect.succeed(port)
+      : serveAll
   return {
     originFor: ({ host: pageHost = "" }) => {
       if (bound === undefined) return undefined

@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import type { TransportServer } from "../../application/ports/Transport.ts"
 import { noMetrics, ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
+import { SharedPort } from "../http/SharedPort.ts"
 import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
 import { listenOnSocket } from "../http/unixSocket.ts"
 import {
@@ -52,8 +53,9 @@ const serve = Effect.fnUntraced(function* (options: ServeOptions, ...given: Serv
   const check = yield* makeRequestCheck(options)
   const context = yield* makeConnectionContext(options, ...given)
   const http = yield* makeTlsServer(options.tls, memberUpgrades(options))
-  const engine = new RelayEngine(options, context)
-  routeOwnRequests(http, engine, check, options)
+  const sharing = yield* SharedPort
+  const engine = new RelayEngine(options, context, sharing?.sessionPrefix)
+  routeOwnRequests(http, engine, check, { ...options, sharing })
   yield* closeLinksWithScope(context, () => {
     engine.close()
     http.closeAllConnections()
@@ -62,5 +64,5 @@ const serve = Effect.fnUntraced(function* (options: ServeOptions, ...given: Serv
     yield* listenOnSocket(http, options.socketPath)
     return { url: `unix:${options.socketPath}` }
   }
-  return yield* listenOnHost(http, options)
+  return yield* sharing?.listen(http) ?? listenOnHost(http, options)
 })

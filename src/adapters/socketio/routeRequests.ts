@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { ListenError, ServedLines, versionsOf } from "../../application/ports/Transport.ts"
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
 import { cannot, listen, listeningUrl } from "../http/httpServer.ts"
+import type { PortSharing } from "../http/SharedPort.ts"
 import type { TlsOptions } from "../http/tlsServer.ts"
 import {
   checkRequest,
@@ -78,22 +79,28 @@ export const memberUpgrades = ({ paths = defaultPaths }: Pick<RouteOptions, "pat
   shouldUpgradeCallback: (request: IncomingMessage) => opensWebSocket(paths, request)
 })
 
+interface OwnRouteOptions extends Pick<RouteOptions, "paths"> {
+  readonly fallback?: RequestFallback
+  readonly sharing?: PortSharing | undefined
+}
+
 /** Routes all requests of an own HTTP server. */
 export const routeOwnRequests = (
   http: Server,
   engine: RequestEngine,
   check: RequestCheck,
-  {
-    fallback = () => false,
-    paths = defaultPaths
-  }: Pick<RouteOptions, "paths"> & { readonly fallback?: RequestFallback }
+  { fallback = () => false, paths = defaultPaths, sharing }: OwnRouteOptions
 ): void => {
   const routed: Routed = { check, engine, paths }
   http.on("request", (request, response) => {
-    if (isSocketIoRequest(paths, request)) passRequest(routed, request, response)
-    else if (!fallback(request, response)) rejectRequest(response, notFound)
+    const serveHere = () => {
+      if (isSocketIoRequest(paths, request)) passRequest(routed, request, response)
+      else if (!fallback(request, response)) rejectRequest(response, notFound)
+    }
+    if (sharing?.passRequest(request, response, serveHere) !== true) serveHere()
   })
   http.on("upgrade", (request, socket, head) => {
+    if (sharing?.passUpgrade(request, socket, head) === true) return
     if (opensWebSocket(paths, request)) passUpgrade(routed, request, socket, head)
     // Versions of Node that do not know the decision above.
     else rejectUpgrade(socket, notFound)

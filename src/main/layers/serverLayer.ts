@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import * as MemoryCluster from "../../adapters/memory/MemoryCluster.ts"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
 import * as NodeDocuments from "../../adapters/dpe/NodeDocumentReader.ts"
@@ -8,7 +8,8 @@ import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import type { RedisUrlInvalid } from "../../adapters/redis/redisClient.ts"
 import type { AuditLog } from "../../application/ports/AuditLog.ts"
 import { Authenticator } from "../../application/ports/Authenticator.ts"
-import { ServedLines, type ListenError } from "../../application/ports/Transport.ts"
+import type { OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
+import { type ListenError, type NodeTransport, ServedLines } from "../../application/ports/Transport.ts"
 import { Limits, ServerSettings } from "../../application/server/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
@@ -34,10 +35,16 @@ export interface ServerLayerOptions extends TransportOptions {
   readonly page?: false | PageOptions
 }
 
+/** The cluster of a Server without Redis: that of itself, or of the workers of one command. */
+export const LocalCluster = Context.Reference<Layer.Layer<OfficeRegistry | NodeTransport, ListenError>>(
+  "a2c-smcp/main/layers/LocalCluster",
+  { defaultValue: () => MemoryCluster.layer }
+)
+
 /** A single Server, or one of a cluster; loads the Redis adapter only for a cluster. */
 const clusterLayer = (redis: RedisClusterOptions | undefined) =>
   redis === undefined
-    ? MemoryCluster.layer
+    ? Layer.unwrap(LocalCluster)
     : Layer.unwrap(Effect.promise(async () => (await import("../../adapters/redis/RedisCluster.ts")).layer(redis)))
 
 /**

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { Effect, Layer, Option } from "effect"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
-import { makeServerPages } from "../../adapters/http/ServerPages.ts"
+import { makeServerPages } from "../../adapters/http/pages/ServerPages.ts"
 import { type AppSandboxOptions, serveAppSandbox } from "../../adapters/page/appSandbox.ts"
 import { makeOfficePage } from "../../adapters/page/OfficePage.ts"
 import type { RequestFallback } from "../../adapters/socketio/routeRequests.ts"

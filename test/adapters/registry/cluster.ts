@@ -6,6 +6,8 @@ import {
   type RegistryChange,
   OfficeRegistry
 } from "../../../src/application/ports/OfficeRegistry.ts"
+import { toPrimary, toWorker } from "../../../src/adapters/workers/workerMessages.ts"
+import { makeCommandSequencer, makeWorkerRegistry } from "../../../src/adapters/workers/WorkerCluster.ts"
 import {
   type JoinTerms,
   type MembershipCommand,
@@ -112,6 +114,38 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
 export const memoryNodes = (): OpenNode => {
   const cluster = MemoryRegistry.makeOffices()
   return (name) => openNode(MemoryRegistry.layer(cluster, name))
+}
+
+/** Workers of one command: each message takes a turn of the event loop. */
+export const workerNodes = (): OpenNode => {
+  const sequencer = makeCommandSequencer()
+  const deliver = <A>(
+    message: A,
+    { decode, encode }: { decode: (json: unknown) => A; encode: (message: A) => unknown },
+    to: (message: A) => void
+  ) => {
+    const sent = JSON.stringify(encode(message))
+    setImmediate(() => to(decode(JSON.parse(sent))))
+  }
+  const open = (name: string) => {
+    const { onMessage, registry } = makeWorkerRegistry(name, (message) =>
+      deliver(message, toPrimary, (arrived) => {
+        if (arrived._tag === "Commands") sequencer.submit(arrived)
+      })
+    )
+    sequencer.add(name, (message) => deliver(message, toWorker, onMessage))
+    return registry
+  }
+  return (name) =>
+    openNode(
+      Layer.effect(
+        OfficeRegistry,
+        Effect.acquireRelease(
+          Effect.sync(() => open(name)),
+          () => Effect.sync(() => sequencer.remove(name))
+        )
+      )
+    )
 }
 
 /** Nodes that share a Redis. */

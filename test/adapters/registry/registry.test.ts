@@ -1,10 +1,11 @@
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe } from "vitest"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
-import { memoryNodes, withRetries, redisNodes } from "./cluster.ts"
+import { memoryNodes, withRetries, redisNodes, workerNodes } from "./cluster.ts"
 import { registryContract } from "./contract.ts"
 
 registryContract("memory", memoryNodes)
+registryContract("workers", workerNodes)
 
 describe.skipIf(withoutRedis)("with Redis", () => {
   const scope = Scope.makeUnsafe()

@@ -23,6 +23,8 @@ export interface ConnectionHost {
   readonly pongs: Deadlines<RelayConnection>
   /** In milliseconds. */
   readonly pingTimeout: number
+  /** The ids of all connections begin with it. */
+  readonly idPrefix: string
   readonly connections: Map<string, RelayConnection>
   /** The first packet of a connection. */
   readonly openPacket: (connection: RelayConnection) => string
@@ -50,7 +52,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
     open: (listener: TransportListener) => RelayTransport
   ) {
     super(context)
-    this.id = makeSessionId()
+    this.id = engine.idPrefix + makeSessionId()
     this.remoteAddress = remoteAddress
     this.#engine = engine
     this.#head = head

@@ -51,18 +51,20 @@ export class RelayEngine implements ConnectionHost {
   readonly pings: Deadlines<RelayConnection>
   readonly pongs: Deadlines<RelayConnection>
   readonly pingTimeout: number
+  readonly idPrefix: string
   readonly #context: ConnectionContext
   readonly #access: PageAccess
   readonly #maxPayloadBytes: number
   /** The end of an open packet. */
   readonly #openSettings: string
 
-  constructor(settings: EngineSettings, context: ConnectionContext) {
+  constructor(settings: EngineSettings, context: ConnectionContext, idPrefix = "") {
     const { allowedOrigins = [], maxMessageBytes = defaultMaxMessageBytes } = settings
     const { pingInterval = defaultPingInterval, pingTimeout = defaultPingTimeout } = settings
     this.pings = new Deadlines(pingInterval, (connection) => connection.sendPing())
     this.pongs = new Deadlines(pingTimeout, (connection) => connection.onPongDue())
     this.pingTimeout = pingTimeout
+    this.idPrefix = idPrefix
     this.#context = context
     this.#access = { allowedOrigins, schemes: ["http", "https"] }
     this.#maxPayloadBytes = maxPayloadBytes(maxMessageBytes)

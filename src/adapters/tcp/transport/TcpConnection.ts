@@ -22,6 +22,7 @@ export const openTimeout = 2000
 
 /** Where a server listens. With a key, TLS encrypts the connections: both ends know it instead of certificates. */
 export interface TcpAddress {
+  /** With a slash at the start, the path of a Unix socket, for processes that may enter its folder; it has no port. */
   readonly host: string
   readonly port: number
   readonly key?: Buffer

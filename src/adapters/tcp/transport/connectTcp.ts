@@ -15,6 +15,7 @@ import { openTimeout, connectionOptions, type TcpAddress, TcpConnection, tlsOpti
 import { TcpMessageLink } from "./TcpMessageLink.ts"
 
 const openSocket = ({ host, key, port }: TcpAddress, onOpen: () => void): Socket => {
+  if (host.startsWith("/")) return connect(host, onOpen)
   if (key === undefined) return connect({ host, port, ...connectionOptions }, onOpen)
   const pskCallback = () => ({ identity: "a2c", psk: key })
   const socket = tls.connect({ host, port, ...tlsOptions, pskCallback, checkServerIdentity: () => undefined }, onOpen)

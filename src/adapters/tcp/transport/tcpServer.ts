@@ -14,6 +14,7 @@ import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { versionGate } from "../../../domain/wire/version.ts"
 import type { MessageLinkContext } from "../../bytes/MessageLink.ts"
 import { cannot, listen } from "../../http/httpServer.ts"
+import { listenOnSocket } from "../../http/unixSocket.ts"
 import { formatAddress } from "../TcpLink.ts"
 import { decodeControl, decodeFrame, frameKinds } from "./frames.ts"
 import { openTimeout, connectionOptions, type TcpAddress, TcpConnection, tlsOptions } from "./TcpConnection.ts"
@@ -135,7 +136,10 @@ export const listenTcp = Effect.fnUntraced(function* ({ host, key, maxMessageByt
   })
   server.maxConnections = maxConnections
   yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
-  const bound = yield* listen(server, { host, port }, cannot("listen", ListenError))
+  const listening = host.startsWith("/")
+    ? Effect.as(listenOnSocket(server, host), { port })
+    : listen(server, { host, port }, cannot("listen", ListenError))
+  const bound = yield* listening
   const serve: Serve = Effect.fnUntraced(function* (accept, onBacklogChange = () => undefined) {
     const links: ServerContext["links"] = new Map()
     const serving: ServerContext = {

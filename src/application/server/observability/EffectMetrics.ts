@@ -107,13 +107,21 @@ const makeGauges = (context: MetricContext) => {
   }
 }
 
+/** Labels of all metrics of a Server. */
+export const MetricLabels = Context.Reference<NonNullable<Gauge["labels"]>>(
+  "a2c-smcp/application/server/MetricLabels",
+  {
+    defaultValue: () => ({})
+  }
+)
+
 /**
  * Counts in Effect's metrics, and in sums for the status report, which must not contain those of other Servers.
  * Registers the metrics in the registry of the context: that of the process unless the host provides one.
  */
 export const makeEffectMetrics = Effect.map(Effect.context<never>(), (given) => {
   // Without the attributes of the fiber that starts the Server.
-  const context = Context.add(given, Metric.CurrentMetricAttributes, {})
+  const context = Context.add(given, Metric.CurrentMetricAttributes, Context.get(given, MetricLabels))
   const calls = makeCallCounters(context)
   const gauges = makeGauges(context)
   const limitExceeded = makeLabelledCounter(context, "limit_rejections_total", "limit")

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { Duration, Effect, Record } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { defaultAuditRotation } from "../../../adapters/audit/AuditFile.ts"
@@ -71,6 +72,14 @@ const notEmpty = [(text: string) => text !== "", "a text that is not empty"] as 
 const claimText = { metavar: "TEXT", check: notEmpty }
 const claimPattern = { metavar: "PATTERN", check: notEmpty }
 
+/** More processes than any machine here has processors. */
+const maxWorkers = 256
+
+const parseWorkers = (text: string): number | undefined => {
+  const count = text === "auto" ? Math.min(availableParallelism(), maxWorkers) : Number(text)
+  return Number.isInteger(count) && count >= 1 && count <= maxWorkers ? count : undefined
+}
+
 export const configFlagName = "config"
 export const configVariable = "A2C_SERVER_CONFIG"
 
@@ -115,6 +124,12 @@ export const serverFlags = {
   validate: setting.toggle(
     "validate",
     `validate every message in full before routing it, not only those up to ${defaultValidateBytes} bytes`
+  ),
+  workers: setting.parsed(
+    "workers",
+    "processes that serve together at the port, 'auto' for one on each processor",
+    [parseWorkers, `a number from 1 to ${maxWorkers}, or auto`],
+    { metavar: "NUMBER", default: 1 }
   ),
   redis: setting.secret("redis", "URL of the Redis by which Servers share their offices, as redis://host:6379", {
     metavar: "URL|@FILE",
@@ -259,7 +274,7 @@ const tlsFiles = Effect.fnUntraced(function* ({ tlsCert: cert, tlsKey: key }: Se
 export const toServerOptions = Effect.fnUntraced(function* (options: ServerCommandOptions) {
   const { audit: file, auditKeep: keep, auditMaxBytes: maxBytes, ...others } = options
   const { appOrigin, appPort, drainTimeout, limits, nodeAddress, page, pageBodies, redis, ...more } = others
-  const { redisPrefix: prefix, requireRole, ...transport } = more
+  const { redisPrefix: prefix, requireRole, workers: _, ...transport } = more
   if (pageBodies && !page) return yield* failCommand("--page-bodies needs the office page: remove --no-page")
   if (appOrigin !== undefined && appPort === undefined) return yield* failCommand("--app-origin needs --app-port")
   if (nodeAddress !== undefined && redis === undefined) return yield* failCommand("--node-address needs --redis")
@@ -275,3 +290,5 @@ export const toServerOptions = Effect.fnUntraced(function* (options: ServerComma
     audit: file === undefined ? undefined : { file, keep, maxBytes }
   }
 })
+
+export type PreparedOptions = Effect.Success<ReturnType<typeof toServerOptions>>

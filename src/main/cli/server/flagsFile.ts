@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util"
 import { Config, Effect, Option, Redacted, Result } from "effect"
 import type { CliError, Flag } from "effect/cli"
+import { workerVariable } from "../../../adapters/workers/WorkerIdentity.ts"
 import { isJsonObject } from "../../../domain/json.ts"
 import { type ConfigDiagnostic, formatDiagnostic, jsonc, readDocument, yaml } from "../../config/documents.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
@@ -97,6 +98,8 @@ export const expandServerConfig = Effect.fnUntraced(function* (args: ReadonlyArr
   const { tokens } = parseArgs({ args: [...args], options: parseOptions, strict: false, tokens: true })
   const [command, subcommand] = tokens.filter((token) => token.kind === "positional")
   if (command?.value !== "server" || subcommand !== undefined) return args
+  // The command line of a worker has the flags of the file that its primary process has read.
+  if (Option.isSome(yield* readVariable(workerVariable))) return args
   const given = new Map(
     tokens.flatMap((token) => (token.kind === "option" ? [[token.name.replace(/^no-/, ""), token.value]] : []))
   )

@@ -1,17 +1,8 @@
-import { Context, Deferred, Effect, Exit, Layer } from "effect"
-import { AuditLog } from "../../../application/ports/AuditLog.ts"
-import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
-import { officePagePath } from "../../../domain/page/route.ts"
-import * as GcTuning from "../../../adapters/process/gcTuning.ts"
-import { Authenticator } from "../../../application/ports/Authenticator.ts"
-import { Server } from "../../../application/server/lifecycle/Server.ts"
-import { definedOnly } from "../../../domain/objects.ts"
-import { hasTerminal, reloadRequests, surviveHangup } from "../../config/hangup.ts"
-import { watchTlsFiles } from "../../config/serverFiles.ts"
-import { printLine } from "../output/print.ts"
-import { serverLayer } from "../../layers/serverLayer.ts"
-import { makeAuthenticator } from "./authentication.ts"
+import { Deferred, Effect, Exit } from "effect"
+import { parseWorkerIdentity, workerVariable } from "../../../adapters/workers/WorkerIdentity.ts"
+import { hasTerminal, surviveHangup } from "../../config/hangup.ts"
 import { type ServerCommandOptions, toServerOptions } from "./flags.ts"
+import { announce, serve } from "./startServer.ts"
 
 /** Exit codes of a process that a signal ends, by convention. */
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
@@ -53,27 +44,18 @@ const stopSignal = Effect.map(
   ({ received }) => Deferred.await(received)
 )
 
-/** Serves until a signal requests a shutdown, then drains. */
-const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRequested: Effect.Effect<string>) {
-  const { audit, layer: layerOptions, tls: tlsFiles } = yield* toServerOptions(options)
-  const tls = tlsFiles && (yield* watchTlsFiles(tlsFiles))
-  const authenticator = yield* makeAuthenticator(options, tls !== undefined)
-  const layer = serverLayer({ ...layerOptions, ...definedOnly({ tls }) }).pipe(
-    Layer.provide(Layer.succeed(Authenticator, authenticator)),
-    Layer.provide(audit === undefined ? AuditLog.layerNone : AuditFile.layer({ ...audit, reopen: reloadRequests }))
-  )
-  const { url } = Context.get(yield* Layer.build(layer), Server)
-  yield* printLine(`listening on ${url}`)
-  if (options.page) yield* printLine(`office page at ${url}${officePagePath}`)
-  const watches = [GcTuning.optimizeUnderLoad, GcTuning.releaseMemoryAfterLoads, GcTuning.collectAfterFrees]
-  yield* Effect.forkScoped(Effect.all(watches, { concurrency: "unbounded" }))
-  yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })
-}, Effect.scoped)
-
 /** Runs a Server until a signal requests its shutdown; prints its URL to stdout once members can connect. */
 export const runServerCommand = Effect.fnUntraced(function* (options: ServerCommandOptions) {
-  GcTuning.tuneGcForRelay()
   yield* surviveHangup
-  yield* serve(options, yield* stopSignal)
+  const stopRequested = yield* stopSignal
+  const worker = parseWorkerIdentity(process.env[workerVariable])
+  if (worker === undefined && options.workers === 1) {
+    const prepared = yield* toServerOptions(options)
+    yield* serve(options, prepared, (url) => Effect.andThen(announce(options, url), stopRequested))
+  } else {
+    const { runWorker, runWorkers } = yield* Effect.promise(() => import("./workers.ts"))
+    if (worker !== undefined) return yield* runWorker(options, worker, stopRequested)
+    yield* runWorkers(options, stopRequested)
+  }
   yield* Effect.logInfo("server stopped")
 })

@@ -109,6 +109,7 @@ const rows: FlagRows<ServerCommandOptions> = {
   ),
   requireRole: option(["--require-role"], [false, true], ({ layer }) => layer.settings.requireRole),
   validate: option(["--validate"], [false, true], ({ layer }) => layer.validate),
+  workers: [["--workers", "3"], [1, 3], (args) => Effect.map(parse(args), ({ workers }) => workers)],
   redis: option(
     ["--redis", "redis://a.example"],
     [undefined, "redis://a.example"],

@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, FiberSet } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
-import { Observability } from "../../application/server/observability/Observability.ts"
-import { serverPagePaths } from "../../domain/page/route.ts"
-import { errorCodes } from "../../domain/model/ProtocolError.ts"
-import { isOwnHost } from "./hostAccess.ts"
-import type { HttpReply } from "./messages.ts"
-import { makeOperatorAccess } from "./operatorAccess.ts"
+import { Observability } from "../../../application/server/observability/Observability.ts"
+import { serverPagePaths } from "../../../domain/page/route.ts"
+import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import { isOwnHost } from "../hostAccess.ts"
+import { joinMetrics, mergeStatuses } from "./mergePages.ts"
+import type { HttpReply } from "../messages.ts"
+import { makeOperatorAccess } from "../operatorAccess.ts"
+import { SharedPort } from "../SharedPort.ts"
 
 /** Limit of offices in `/status?offices=1`. */
 const maxListedOffices = 10_000
@@ -34,6 +36,8 @@ const readyPage = ({ components, state }: Observability["Service"]["readiness"])
   return textPage(200, failing.length === 0 ? "ready" : `ready, unhealthy components: ${failing.join(", ")}`)
 }
 
+type Page = (request: IncomingMessage, query: URLSearchParams) => Effect.Effect<HttpReply>
+
 /**
  * Makes the handler of `/healthz`, `/readyz`, `/metrics` and `/status`, which returns false for other requests. The last
  * two pages require an operator, where the Server requires credentials. Elsewhere, a Server that listens on loopback only
@@ -45,24 +49,30 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
   const context = yield* Effect.context<never>()
   const run = yield* FiberSet.makeRuntime<never>()
 
-  const metricsPage = (): HttpReply => ({
-    status: 200,
-    body: PrometheusMetrics.formatUnsafe(context),
-    headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" }
-  })
+  const { askOthers = () => Effect.succeed([]) } = (yield* SharedPort) ?? {}
 
-  const statusPage = (query: URLSearchParams): HttpReply => {
-    const isListed = query.get("offices") === "1"
-    const body = { ...observability.report(), ...(isListed && { officeList: observability.offices(maxListedOffices) }) }
-    return textPage(200, JSON.stringify(body), { "Content-Type": "application/json" })
-  }
+  const metricsPage: Page = (request) =>
+    Effect.map(askOthers(request, "/metrics"), (others) => ({
+      status: 200,
+      body: joinMetrics([PrometheusMetrics.formatUnsafe(context), ...others]),
+      headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" }
+    }))
 
-  const operatorPage = (request: IncomingMessage, page: () => HttpReply): Effect.Effect<HttpReply> =>
+  const statusPage: Page = (request, query) =>
+    Effect.map(askOthers(request, "/status?offices=1"), (others) => {
+      const isListed = query.get("offices") === "1"
+      const officeList = isListed || others.length > 0 ? observability.offices(maxListedOffices) : undefined
+      const merged = mergeStatuses({ ...observability.report(), officeList }, others)
+      const body = isListed ? merged : { ...merged, officeList: undefined }
+      return textPage(200, JSON.stringify(body), { "Content-Type": "application/json" })
+    })
+
+  const operatorPage = (request: IncomingMessage, page: Effect.Effect<HttpReply>): Effect.Effect<HttpReply> =>
     authenticate(request, { auth: {}, headers: request.headers }).pipe(
-      Effect.match({
-        onSuccess: page,
-        onFailure: ({ code, message }) => textPage(code, message, code === 401 ? { "WWW-Authenticate": "Bearer" } : {})
-      }),
+      Effect.andThen(page),
+      Effect.catch(({ code, message }) =>
+        Effect.succeed(textPage(code, message, code === 401 ? { "WWW-Authenticate": "Bearer" } : {}))
+      ),
       Effect.catchDefect((defect) =>
         Effect.as(
           Effect.logError("page request failed", { page: request.url }, defect),
@@ -71,9 +81,9 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
       )
     )
 
-  const pages: { readonly [path in (typeof serverPagePaths)[number]]: (query: URLSearchParams) => HttpReply } = {
-    "/healthz": () => textPage(200, "ok"),
-    "/readyz": () => readyPage(observability.readiness),
+  const pages: { readonly [path in (typeof serverPagePaths)[number]]: Page } = {
+    "/healthz": () => Effect.succeed(textPage(200, "ok")),
+    "/readyz": () => Effect.sync(() => readyPage(observability.readiness)),
     "/metrics": metricsPage,
     "/status": statusPage
   }
@@ -83,15 +93,16 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
     const path = serverPagePaths.find((one) => one === url?.pathname)
     if (url === null || path === undefined) return false
     const isOpen = path === "/healthz" || path === "/readyz"
-    const page = () => pages[path](url.searchParams)
+    const page = pages[path](request, url.searchParams)
+    const send = (making: Effect.Effect<HttpReply>) => run(Effect.map(making, (reply) => sendPage(response, reply)))
     if (request.method !== "GET" && request.method !== "HEAD") {
       sendPage(response, textPage(405, "only GET and HEAD", { Allow: "GET, HEAD" }))
     } else if (!isOpen && requiresCredentials) {
-      run(Effect.map(operatorPage(request, page), (made) => sendPage(response, made)))
+      send(operatorPage(request, page))
     } else if (!isOpen && isLoopbackOnly && !isOwnHost(request.headers)) {
       observeRejection(request, errorCodes.forbidden, "foreign Host header")
       sendPage(response, textPage(403, "Host header must be an IP address or localhost"))
-    } else sendPage(response, page())
+    } else send(page)
     return true
   }
 })
