@@ -1,0 +1,101 @@
+/**
+ * Measures the CPU time of a call through a Server with two workers, compared with the same Server in one process. Agents and
+ * Computers connect to the workers in turn, so about half of the calls pass from one worker to the other. All processes of the
+ * Server share one processor, and the load has another one: with a processor for each worker, the throughput is the number of
+ * workers divided by the ratio. Linux only.
+ * Usage: node bench/workers.ts [ROUNDS]
+ */
+import { descendants } from "../test/processes.ts"
+import { builtCommand } from "./relay/builtCommand.ts"
+import { cpuTimeOf } from "./cpuTime.ts"
+import { ratioAtMost } from "./relay/cases/Case.ts"
+import { closedCase } from "./relay/cases/closed.ts"
+import type { Child } from "./relay/Child.ts"
+import { a2c, type ServerKind } from "./relay/kinds.ts"
+import { text } from "./relay/payloads.ts"
+import { pin, processors } from "./relay/pinning.ts"
+import { startProgram } from "./relay/Program.ts"
+import { formatTable } from "./relay/table.ts"
+
+const rounds = Number(process.argv[2] ?? 12)
+const count = 2
+
+/** A worker, whose first thread does nearly all work. */
+const workerChild = (pid: number, address: string): Child => {
+  pin(pid, processors.servers)
+  return {
+    pid,
+    address,
+    cpu: () => Promise.resolve(cpuTimeOf(pid)),
+    memory: () => Promise.resolve({ rss: 0, heap: 0 }),
+    startProfile: () => Promise.resolve(),
+    stopProfile: () => Promise.resolve(),
+    stop: () => Promise.resolve()
+  }
+}
+
+/** Waits until all workers serve. */
+const allServe = async (address: string): Promise<void> => {
+  const servingCount = async () =>
+    (await (await fetch(`http://${address}/metrics`)).text()).match(/^a2c_ready\{/gm)?.length
+  while ((await servingCount()) !== count) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+const twoWorkers: ServerKind = {
+  name: "two workers",
+  wire: "socketIo",
+  start: async () => {
+    const args = [builtCommand(), "server", "--port", "0", "--workers", String(count)]
+    const primary = await startProgram({ name: "two workers", file: process.execPath, args })
+    await allServe(primary.address)
+    const workers = descendants(primary.pid).map((pid) => workerChild(pid, primary.address))
+    return {
+      agents: primary.address,
+      computers: primary.address,
+      children: [primary, ...workers],
+      stop: primary.stop
+    }
+  }
+}
+
+const cases = [
+  closedCase({
+    name: "1k",
+    about: "results of 1 KB text",
+    payload: () => text(1024),
+    pairs: 16,
+    inFlight: 4,
+    warmUp: 50_000,
+    millis: 500,
+    targets: { cpu: ratioAtMost(1.6) }
+  }),
+  closedCase({
+    name: "1m",
+    about: "results of 1 MB text",
+    payload: () => text(1024 * 1024),
+    pairs: 8,
+    inFlight: 1,
+    warmUp: 2000,
+    millis: 500,
+    targets: { cpu: ratioAtMost(1.6) }
+  })
+]
+
+const setting = {
+  reference: a2c,
+  subject: twoWorkers,
+  library: twoWorkers,
+  others: [],
+  client: "light",
+  rounds,
+  slowServers: false,
+  quick: false
+} as const
+pin(process.pid, processors.load)
+for (const { run } of cases) {
+  const rows = await run({ ...setting, note: () => undefined })
+  process.stdout.write(formatTable(rows, { reference: a2c.name, subject: twoWorkers.name, others: [] }))
+}
+process.exit(0)
