@@ -131,7 +131,8 @@ export const conformInPlaces = (declare: (conform: Conform) => void): void => {
     declare(conformWith(Effect.sync(scriptInNode), Effect.succeed([]))))
   describe.skipIf(!hasChromium)("Computer of functions in Chromium", () => {
     const { faults, origin, script } = useFunctionPages()
-    describe.concurrent("page", () =>
+    // One after the other: pages that wait for a processor announce their first windows after the Agent has joined.
+    describe("page", () =>
       declare(
         conformWith(
           script,
