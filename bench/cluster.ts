@@ -4,16 +4,11 @@
  */
 import { Effect, Exit, Scope } from "effect"
 import { startRedis } from "../test/fixtures/redis.ts"
+import { compareCalls } from "./compareCalls.ts"
 import { cpuTimeOf } from "./cpuTime.ts"
-import { ratioAtMost } from "./relay/cases/Case.ts"
-import { closedCase } from "./relay/cases/closed.ts"
 import { type Child, startChild } from "./relay/Child.ts"
 import { library as a2c, type ServerKind } from "./relay/kinds.ts"
-import { text } from "./relay/payloads.ts"
 import { pin, processors } from "./relay/pinning.ts"
-import { formatTable } from "./relay/table.ts"
-
-const rounds = Number(process.argv[2] ?? 12)
 
 /** A private Redis. Its first thread does nearly all work, so its CPU time counts. */
 const redisChild = async (): Promise<Child & { readonly url: string }> => {
@@ -53,42 +48,8 @@ const twoNodes: ServerKind = {
   }
 }
 
-const cases = [
-  closedCase({
-    name: "1k",
-    about: "results of 1 KB text",
-    payload: () => text(1024),
-    pairs: 16,
-    inFlight: 4,
-    warmUp: 50_000,
-    millis: 500,
-    targets: { cpu: ratioAtMost(4) }
-  }),
-  closedCase({
-    name: "1m",
-    about: "results of 1 MB text",
-    payload: () => text(1024 * 1024),
-    pairs: 4,
-    inFlight: 1,
-    warmUp: 2000,
-    millis: 500,
-    targets: { cpu: ratioAtMost(2.5) }
-  })
-]
-
-const setting = {
-  reference: a2c,
-  subject: twoNodes,
-  library: twoNodes,
-  others: [],
-  client: "light",
-  rounds,
-  slowServers: false,
-  quick: false
-} as const
-pin(process.pid, processors.load)
-for (const { run } of cases) {
-  const rows = await run({ ...setting, note: () => undefined })
-  process.stdout.write(formatTable(rows, { reference: a2c.name, subject: twoNodes.name, others: [] }))
-}
+await compareCalls(
+  { reference: a2c, subject: twoNodes },
+  { small: { pairs: 16, target: 4 }, large: { pairs: 4, target: 2.5 } }
+)
 process.exit(0)

@@ -7,17 +7,13 @@
  */
 import { descendants } from "../test/processes.ts"
 import { builtCommand } from "./relay/builtCommand.ts"
+import { compareCalls } from "./compareCalls.ts"
 import { cpuTimeOf } from "./cpuTime.ts"
-import { ratioAtMost } from "./relay/cases/Case.ts"
-import { closedCase } from "./relay/cases/closed.ts"
 import type { Child } from "./relay/Child.ts"
 import { a2c, type ServerKind } from "./relay/kinds.ts"
-import { text } from "./relay/payloads.ts"
 import { pin, processors } from "./relay/pinning.ts"
 import { startProgram } from "./relay/Program.ts"
-import { formatTable } from "./relay/table.ts"
 
-const rounds = Number(process.argv[2] ?? 12)
 const count = 2
 
 /** A worker, whose first thread does nearly all work. */
@@ -60,42 +56,8 @@ const twoWorkers: ServerKind = {
   }
 }
 
-const cases = [
-  closedCase({
-    name: "1k",
-    about: "results of 1 KB text",
-    payload: () => text(1024),
-    pairs: 16,
-    inFlight: 4,
-    warmUp: 50_000,
-    millis: 500,
-    targets: { cpu: ratioAtMost(1.6) }
-  }),
-  closedCase({
-    name: "1m",
-    about: "results of 1 MB text",
-    payload: () => text(1024 * 1024),
-    pairs: 8,
-    inFlight: 1,
-    warmUp: 2000,
-    millis: 500,
-    targets: { cpu: ratioAtMost(1.6) }
-  })
-]
-
-const setting = {
-  reference: a2c,
-  subject: twoWorkers,
-  library: twoWorkers,
-  others: [],
-  client: "light",
-  rounds,
-  slowServers: false,
-  quick: false
-} as const
-pin(process.pid, processors.load)
-for (const { run } of cases) {
-  const rows = await run({ ...setting, note: () => undefined })
-  process.stdout.write(formatTable(rows, { reference: a2c.name, subject: twoWorkers.name, others: [] }))
-}
+await compareCalls(
+  { reference: a2c, subject: twoWorkers },
+  { small: { pairs: 16, target: 1.6 }, large: { pairs: 8, target: 1.6 } }
+)
 process.exit(0)

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs"
 import { createServer, type Server, type ServerOptions } from "node:http"
-import type { AddressInfo, Server as NetServer } from "node:net"
+import type { AddressInfo, Server as NetServer, Socket } from "node:net"
 import { devNull } from "node:os"
 import { Duration, Effect, Queue, type Scope } from "effect"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
@@ -20,25 +20,40 @@ export const makeHttpServer = ({
   maxConnections,
   ...options
 }: HttpServerOptions): Effect.Effect<Server, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const server = createServer(options)
-      server.timeout = idleTimeout
-      server.maxConnections = maxConnections
-      return server
-    }),
-    (server) => closeServer(server, closeTimeout, () => server.closeAllConnections())
-  )
+  Effect.gen(function* () {
+    const server = createServer(options)
+    server.timeout = idleTimeout
+    server.maxConnections = maxConnections
+    const close = makeClose(server, closeTimeout)
+    yield* Effect.addFinalizer(() => close)
+    return server
+  })
 
-/** Closes a server, whose connections are destroyed after a time in milliseconds. */
-const closeServer = (server: Server, timeout: number, destroyAll: () => void): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    const timer = setTimeout(destroyAll, timeout)
-    server.close(() => {
-      clearTimeout(timer)
-      resume(Effect.void)
+/**
+ * Makes the effect that closes a server with its connections, which are destroyed after a time in milliseconds. It also waits
+ * for those that another process has accepted.
+ */
+export const makeClose = (server: Server, timeout: number): Effect.Effect<void> => {
+  /** The open connections, including those without a request. */
+  const sockets = new Set<Socket>()
+  let onClosed = (): void => undefined
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => {
+      sockets.delete(socket)
+      onClosed()
     })
   })
+  return Effect.callback((resume) => {
+    const timer = setTimeout(() => sockets.forEach((socket) => socket.destroy()), timeout)
+    onClosed = () => {
+      if (sockets.size > 0) return
+      clearTimeout(timer)
+      resume(Effect.void)
+    }
+    server.close(onClosed)
+  })
+}
 
 interface ListenAddress {
   readonly host: string

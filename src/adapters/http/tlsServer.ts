@@ -1,12 +1,12 @@
 import { createPrivateKey, X509Certificate } from "node:crypto"
 import { createServer as createHttpServer, type IncomingMessage } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
-import type { Socket } from "node:net"
 import { createSecureContext } from "node:tls"
 import { Clock, Effect, Result, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/networkErrors.ts"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
+import { makeClose } from "./httpServer.ts"
 
 /** A certificate with its chain, and its private key, as PEM. */
 export interface TlsIdentity {
@@ -120,26 +120,7 @@ const makeHttpsServer = Effect.fnUntraced(function* (
 export const makeTlsServer = Effect.fnUntraced(function* (tls: TlsOptions | undefined, upgrades: UpgradeOptions = {}) {
   const server =
     tls === undefined ? createHttpServer({ ...httpTimeouts, ...upgrades }) : yield* makeHttpsServer(tls, upgrades)
-  /** The open connections, including those without a request. */
-  const sockets = new Set<Socket>()
-  let onClosed = (): void => undefined
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket)
-    socket.once("close", () => {
-      sockets.delete(socket)
-      onClosed()
-    })
-  })
-  /** Closes all. Connections that another process has accepted do not keep the server open. */
-  const close = Effect.callback<void>((resume) => {
-    const timer = setTimeout(() => sockets.forEach((socket) => socket.destroy()), closeTimeout)
-    onClosed = () => {
-      if (sockets.size > 0) return
-      clearTimeout(timer)
-      resume(Effect.void)
-    }
-    server.close(onClosed)
-  })
+  const close = makeClose(server, closeTimeout)
   yield* Effect.addFinalizer(() => close)
   return server
 })
