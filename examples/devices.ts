@@ -1,6 +1,13 @@
 /** A gateway that accepts devices over TCP, and a device that offers the tools of an MCP server. */
 import { Console, Effect, Layer, Redacted, Stream } from "effect"
-import { AjvValidator, authenticateByToken, connectDevice, DeviceGateway, gatewayLayer, TcpConnector } from "a2c-smcp"
+import {
+  JsonSchemaValidator,
+  authenticateByToken,
+  connectDevice,
+  DeviceGateway,
+  gatewayLayer,
+  TcpConnector
+} from "a2c-smcp"
 import { weather } from "./shared/office.ts"
 
 const token = Redacted.make("a long random text")
@@ -26,6 +33,6 @@ const program = Effect.gen(function* () {
 const Devices = Layer.mergeAll(
   gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }),
   TcpConnector.layer,
-  AjvValidator.layer
+  JsonSchemaValidator.layer
 )
 await Effect.runPromise(Effect.scoped(Effect.provide(program, Devices)))

@@ -26,7 +26,7 @@ const program: Bundle = { entries: ["main/cli/a2c"], packages: [], others: /main
 
 /** Most commands. Without packs, the bundle keeps only what it uses of effect and zod: half of them. */
 const withoutPacks: Bundle = {
-  entries: ["main/cli/run", "main/demo/notesServer", "adapters/ajv/worker", "adapters/vrl/worker"],
+  entries: ["main/cli/run", "main/demo/notesServer", "adapters/vrl/worker"],
   packages: [],
   others: /main\/cli\/(?:root|tools\/command)\.ts$/
 }

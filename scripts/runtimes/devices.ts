@@ -3,7 +3,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { Effect, Layer, Logger, Redacted, Stream } from "effect"
 import {
-  AjvValidator,
+  JsonSchemaValidator,
   authenticateByToken,
   connectDevice,
   DeviceGateway,
@@ -37,7 +37,7 @@ const program = Effect.gen(function* () {
 const Devices = Layer.mergeAll(
   gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }),
   TcpConnector.layer,
-  AjvValidator.layer
+  JsonSchemaValidator.layer
 )
 await Effect.runPromise(
   Effect.scoped(Effect.provide(program, Devices)).pipe(Effect.provideService(Logger.LogToStderr, true))

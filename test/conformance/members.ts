@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { ConfigProvider, Context, Deferred, Duration, Effect, Layer, Option, Result, type Scope, Stream } from "effect"
-import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import * as VerelEngine from "../../src/adapters/vrl/VerelEngine.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
@@ -115,7 +115,7 @@ export const computerUnderTest = Effect.fnUntraced(function* (
   }).pipe(
     Layer.provide(MemoryMcp.layer(running)),
     Layer.provide(Inputs.layer()),
-    Layer.provide(AjvValidator.layer),
+    Layer.provide(JsonSchemaValidator.layer),
     Layer.provide(portDefaults),
     Layer.provide(VerelEngine.layer()),
     Layer.provide(world.client),

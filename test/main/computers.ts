@@ -15,7 +15,7 @@ import {
   type Scope,
   Stream
 } from "effect"
-import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as McpClient from "../../src/adapters/mcp/client/McpClient.ts"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
@@ -100,7 +100,7 @@ export const makeComputer = Effect.fnUntraced(function* (
     Layer.provide(InProcess.layer(sessions)),
     Layer.provide(McpClient.layer),
     Layer.provide(NodeServices.layer),
-    Layer.provide(AjvValidator.layer),
+    Layer.provide(JsonSchemaValidator.layer),
     Layer.provide(portDefaults),
     Layer.provide(Inputs.layer()),
     Layer.provide(catalogues ?? Layer.empty),

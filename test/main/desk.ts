@@ -1,5 +1,5 @@
 import { ConfigProvider, Console, Duration, Effect, Layer, Logger, Result } from "effect"
-import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../src/adapters/memory/MemoryTransport.ts"
@@ -87,7 +87,7 @@ export const desk = (
             ])
           )
         ),
-        Layer.provide(AjvValidator.layer),
+        Layer.provide(JsonSchemaValidator.layer),
         Layer.provide(portDefaults),
         Layer.provideMerge(Inputs.layer()),
         Layer.provide(

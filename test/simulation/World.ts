@@ -1,5 +1,5 @@
 import { Clock, Context, Duration, Effect, Exit, Fiber, HashMap, Layer, Option, Result, Scope, Stream } from "effect"
-import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
@@ -398,7 +398,7 @@ export const makeWorld = Effect.fnUntraced(function* (
   const approvers = yield* makeApprovers(members.computers, sabotage, history, note, now)
 
   // Shared: both are stateless, and building them costs more than the rest of a Computer.
-  const engines = Layer.succeedContext(yield* Layer.build(Layer.merge(AjvValidator.layer, VerelEngine.layer())))
+  const engines = Layer.succeedContext(yield* Layer.build(Layer.merge(JsonSchemaValidator.layer, VerelEngine.layer())))
 
   const begin: World["begin"] = (party, what) =>
     Effect.gen(function* () {

@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import { type LoadedPack, PackLoader, type PackSource } from "../../application/ports/packs/PackLoader.ts"
-import { makeCompiler } from "../ajv/schemaCompiler.ts"
+import { loadInterpreter } from "../jsonSchema/JsonSchemaValidator.ts"
 import * as Guard from "./loading/UncaughtErrorGuard.ts"
 import * as IsolatedPack from "./isolation/IsolatedPack.ts"
 import * as Modules from "./loading/ModuleLoader.ts"
@@ -19,7 +19,7 @@ export const layer: Layer.Layer<PackLoader> = Layer.effect(
   Effect.gen(function* () {
     const modules = yield* Modules.make
     const guard = yield* Guard.make
-    const compile = makeCompiler()
+    const compile = yield* loadInterpreter
 
     const loadInProcess = Effect.fnUntraced(function* (source: PackSource) {
       const log = yield* makeToolLog({ pack: source.name })

@@ -1,6 +1,5 @@
-import { Layer } from "effect"
-import * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
-import { makeCompiler } from "../../adapters/ajv/schemaCompiler.ts"
+import { Effect, Layer } from "effect"
+import * as JsonSchemaValidator from "../../adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as FileCredentialStore from "../../adapters/credentials/FileCredentialStore.ts"
 import { type FunctionsOptions, makeFunctionsWith } from "../../adapters/functions/makeFunctions.ts"
 import * as McpClient from "../../adapters/mcp/client/McpClient.ts"
@@ -57,7 +56,7 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(NodeLandingFolder.layer),
     Layer.provide(Layer.provide(FileSkills.layer, NodeSkillFiles.layer())),
     Layer.provide(nodeServicesLayer),
-    Layer.provide(AjvValidator.layer),
+    Layer.provide(JsonSchemaValidator.layer),
     Layer.provide(VerelEngine.layer()),
     Layer.provide(approvals ?? ApprovalStore.layerNone),
     Layer.provide(catalogues ?? Layer.empty),
@@ -68,10 +67,10 @@ export const computerLayerRequiringInputs = ({
  * Makes a session of tools, windows and documents that are functions of this program, until the scope closes: for
  * `computerLayer({ sessions })`, `publishHttp` and `publishStdio`.
  */
-export const makeFunctions = (functions: FunctionsOptions = {}) => {
-  const compile = makeCompiler()
-  return makeFunctionsWith((schema) => makeParamsValidator(schema, compile), functions)
-}
+export const makeFunctions = (functions: FunctionsOptions = {}) =>
+  Effect.flatMap(JsonSchemaValidator.loadInterpreter, (compile) =>
+    makeFunctionsWith((schema) => makeParamsValidator(schema, compile), functions)
+  )
 
 /** A Computer with the values of its inputs: given ones, else from the environment, else from the sources of `inputs`. */
 export const computerLayer = ({ inputs, ...options }: ComputerLayerOptions & { readonly inputs?: InputSources }) =>

@@ -1,5 +1,5 @@
 import { Layer } from "effect"
-import * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as TcpListener from "../../adapters/tcp/TcpListener.ts"
 import { DeviceGateway } from "../../application/devices/gateway/DeviceGateway.ts"
 import type { DeviceGatewayOptions } from "../../application/devices/DeviceGatewayOptions.ts"
@@ -7,4 +7,4 @@ import type { ListenError } from "../../application/ports/Transport.ts"
 
 /** A gateway on TCP that publishes its devices as MCP tools. */
 export const gatewayLayer = (options: DeviceGatewayOptions): Layer.Layer<DeviceGateway, ListenError> =>
-  DeviceGateway.layer(options).pipe(Layer.provide(TcpListener.layer), Layer.provide(AjvValidator.layer))
+  DeviceGateway.layer(options).pipe(Layer.provide(TcpListener.layer), Layer.provide(JsonSchemaValidator.layer))

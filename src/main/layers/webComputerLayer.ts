@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import { resolveLocation } from "../../adapters/dpe/resolver.ts"
-import * as InterpretedValidator from "../../adapters/interpreter/InterpretedValidator.ts"
+import * as JsonSchemaValidator from "../../adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 import { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 import { ComputerSettings, type Confirm } from "../../application/computer/ComputerSettings.ts"
@@ -46,7 +46,7 @@ export const webComputerLayer = ({
     Layer.provide(SocketIoClient.layer(options)),
     Layer.provide(Layer.provide(InProcess.layer(sessions), noMcpServers)),
     Layer.provide(plainEndpoints),
-    Layer.provide(InterpretedValidator.layer),
+    Layer.provide(JsonSchemaValidator.layer),
     Layer.provide(approvals ?? ApprovalStore.layerNone),
     Layer.provide(layerOverride(ComputerSettings, { resolveDpe: resolveLocation, ...settings, confirm }))
   )

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type FunctionsOptions, makeFunctionsWith } from "../../adapters/functions/makeFunctions.ts"
-import { loadInterpreter } from "../../adapters/interpreter/InterpretedValidator.ts"
+import { loadInterpreter } from "../../adapters/jsonSchema/JsonSchemaValidator.ts"
 import { makePageParamsValidator } from "../../adapters/tools/ParamsValidator.ts"
 
 /** `makeFunctions` without Node. */

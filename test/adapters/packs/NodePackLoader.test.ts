@@ -171,15 +171,16 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("rejects an argument whose validation takes too long, and validates the next one", () =>
+      it.effect("rejects an argument that cannot be checked, and validates the next one", () =>
         Effect.gen(function* () {
-          const params = `{ type: "object", properties: { name: { type: "string", pattern: "^(a+)+$" } } }`
+          const params = `{ type: "object", properties: { name: { type: "string", pattern: "^a+b+c+$" } } }`
           const routes = `() { return { endpoint: "/tools/pack", params: ${params} } }`
           const { call } = yield* loadText(packSource({ routes }), { isolated })
-          const { reason, problems } = yield* Effect.flip(call(callOf("pack", { name: "a".repeat(64) + "!" })))
+          const { reason, problems } = yield* Effect.flip(call(callOf("pack", { name: "a".repeat(1000) })))
           assert.strictEqual(reason, "invalid_params")
-          assert.deepStrictEqual(problems, [{ loc: ["body"], msg: "schema timeout after 500 ms", type: "value_error" }])
-          assert.deepStrictEqual(yield* call(callOf("pack", { name: "aa" })), {
+          const msg = 'a text of 1000 characters is too long for the pattern "^a+b+c+$"'
+          assert.deepStrictEqual(problems, [{ loc: ["body"], msg, type: "value_error" }])
+          assert.deepStrictEqual(yield* call(callOf("pack", { name: "abc" })), {
             content: [{ type: "text", text: "called" }]
           })
         })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import { makeAnswerPrompt } from "../../../src/adapters/terminal/answerPrompt.ts"
 import * as Dialogue from "../../../src/adapters/terminal/Dialogue.ts"
 import { makeParamsCheck } from "../../../src/application/shared/paramsCheck.ts"
@@ -19,7 +19,7 @@ const origin = { tool: "book", server: "travel", computer: "desk" }
 const startPrompt = Effect.fnUntraced(function* (request: InputRequest) {
   const terminal = makeTerminal()
   const dialogue = yield* Dialogue.make(terminal)
-  const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+  const check = yield* Effect.provide(makeParamsCheck, JsonSchemaValidator.layer)
   const asking = yield* Effect.forkChild(makeAnswerPrompt(dialogue, check)(request, origin))
   return { ...terminal, asking }
 })
@@ -253,7 +253,7 @@ describe("prompt for a form", () => {
   it.live("says what Ctrl-C ends", () =>
     Effect.gen(function* () {
       const terminal = { ...makeTerminal(), onInterrupt: Effect.never }
-      const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+      const check = yield* Effect.provide(makeParamsCheck, JsonSchemaValidator.layer)
       const asking = yield* Effect.forkChild(
         makeAnswerPrompt(yield* Dialogue.make(terminal), check)(formOf({}), origin)
       )

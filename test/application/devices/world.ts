@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Layer, Queue, Result, Scope, Stream } from "effect"
-import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as MemoryBytes from "../../../src/adapters/memory/MemoryByteLink.ts"
 import type { DeviceGatewayOptions } from "../../../src/application/devices/DeviceGatewayOptions.ts"
 import { DeviceGateway } from "../../../src/application/devices/gateway/DeviceGateway.ts"
@@ -97,7 +97,7 @@ export const playRaw = Effect.fnUntraced(function* (link: ByteLink): Effect.fn.R
 export const makeGateway = Effect.fnUntraced(function* (options: Partial<DeviceGatewayOptions> = {}) {
   const context = yield* DeviceGateway.layer({ port: 7, authenticate: "allowAll", ...options }).pipe(
     Layer.provideMerge(Layer.fresh(MemoryBytes.layer)),
-    Layer.provide(AjvValidator.layer),
+    Layer.provide(JsonSchemaValidator.layer),
     Layer.build,
     Effect.orDie
   )

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Context, Duration, Effect, Exit, Layer, Result, Scope } from "effect"
-import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as McpClient from "../../../src/adapters/mcp/client/McpClient.ts"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
@@ -103,7 +103,7 @@ export const openComputer = Effect.fnUntraced(function* (
       Layer.provide(transport),
       Layer.provide(Inputs.layer()),
       Layer.provide(McpClient.layer.pipe(Layer.provide(layerOf(findChild)))),
-      Layer.provide(AjvValidator.layer),
+      Layer.provide(JsonSchemaValidator.layer),
       Layer.provide(portDefaults),
       Layer.provide(Layer.succeed(ComputerSettings, computerSettings)),
       Layer.build

@@ -1,5 +1,5 @@
 import { Context, Duration, Effect, Layer } from "effect"
-import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as TcpListener from "../../../src/adapters/tcp/TcpListener.ts"
 import { DeviceRejected } from "../../../src/application/devices/DeviceGatewayOptions.ts"
 import { DeviceGateway } from "../../../src/application/devices/gateway/DeviceGateway.ts"
@@ -105,7 +105,7 @@ export const gatewaySurface: Surface = {
       const { address, devices, session } = Context.get(
         yield* DeviceGateway.layer(options).pipe(
           Layer.provide(TcpListener.layer),
-          Layer.provide(AjvValidator.layer),
+          Layer.provide(JsonSchemaValidator.layer),
           Layer.provide(errorsTo(note)),
           Layer.build
         ),

@@ -1,5 +1,6 @@
+import * as library from "@cfworker/json-schema"
 import { Cause, Effect, Exit, Option, Result } from "effect"
-import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
+import { makeInterpreter } from "../../../src/adapters/jsonSchema/interpretSchema.ts"
 import { startPack } from "../../../src/adapters/packs/PackRuntime.ts"
 import { makePackTable, type PackView } from "../../../src/application/packs/PackTable.ts"
 import { PackError, type LoadedPack, type PackSource } from "../../../src/application/ports/packs/PackLoader.ts"
@@ -87,7 +88,7 @@ const endOf = (exit: Exit.Exit<unknown, unknown>): Verdict => {
 }
 
 const makeFeed = () => {
-  const compile = makeCompiler()
+  const compile = makeInterpreter(library)
   const packRuntime = { enter: <A>(code: () => A): A => code(), compile, log: () => undefined }
   return (input: Buffer): Verdict | Promise<Verdict> => {
     const value = valueIn(input)

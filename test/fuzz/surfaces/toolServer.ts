@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
+import * as library from "@cfworker/json-schema"
 import { Context, Effect, Layer, Result } from "effect"
-import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
+import { makeInterpreter } from "../../../src/adapters/jsonSchema/interpretSchema.ts"
 import { serveTools } from "../../../src/adapters/packs/http/ToolServer.ts"
 import { startPack } from "../../../src/adapters/packs/PackRuntime.ts"
 import { PackHost } from "../../../src/application/packs/PackHost.ts"
@@ -54,7 +55,7 @@ const folders = PackFolders.of({
   watch: () => Effect.never
 })
 
-const packRuntime = { enter: <A>(code: () => A): A => code(), compile: makeCompiler(), log: () => undefined }
+const packRuntime = { enter: <A>(code: () => A): A => code(), compile: makeInterpreter(library), log: () => undefined }
 
 const loader = PackLoader.of({
   load: (source) =>

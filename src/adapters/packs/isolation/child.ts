@@ -9,7 +9,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { PackManifest } from "../../../domain/packs/PackManifest.ts"
-import { makeCompiler } from "../../ajv/schemaCompiler.ts"
+import { loadInterpreter } from "../../jsonSchema/JsonSchemaValidator.ts"
 import { killWhenOrphaned } from "../../process/orphanWatchdog.ts"
 import * as Modules from "../loading/ModuleLoader.ts"
 import { startPack } from "../PackRuntime.ts"
@@ -59,7 +59,7 @@ const serve = Effect.fnUntraced(function* (source: PackSource, shutdown: Deferre
   const module = yield* modules.load(source, enterDirectly)
   const { call, manifest } = yield* startPack(module, source, {
     enter: enterDirectly,
-    compile: makeCompiler(),
+    compile: yield* loadInterpreter,
     log: (line) => send({ type: "log", line })
   })
   const run = yield* FiberMap.makeRuntime<never, number>()

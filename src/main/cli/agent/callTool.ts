@@ -1,5 +1,5 @@
 import { Duration, Effect, Scope } from "effect"
-import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../adapters/jsonSchema/JsonSchemaValidator.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
 import {
   AmbiguousTool,
@@ -138,7 +138,7 @@ export const showTool = Effect.fnUntraced(function* (options: OptionsOf<"tool">)
  */
 export const makeOnInput = Effect.fnUntraced(function* (interruptNotice: string) {
   const dialogue = yield* Dialogue.onProcessTerminal(interruptNotice)
-  return dialogue && makeAnswerPrompt(dialogue, yield* Effect.provide(makeParamsCheck, AjvValidator.layer))
+  return dialogue && makeAnswerPrompt(dialogue, yield* Effect.provide(makeParamsCheck, JsonSchemaValidator.layer))
 })
 
 const makeAgentProgress = (options: AgentSharedOptions) =>
@@ -197,7 +197,7 @@ const prepareCall = Effect.fnUntraced(function* (
   const { computer, tool } = yield* findTool({ ...search, onStatus })
   if (arguments_._tag === "Whole") return { computer, params: arguments_.params }
   const params = yield* toCallParams(arguments_, { schema: tool.paramsSchema, subject: `The tool '${name}'` })
-  const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+  const check = yield* Effect.provide(makeParamsCheck, JsonSchemaValidator.layer)
   const errors = yield* check(tool.paramsSchema, params)
   if (errors.length === 0) return { computer, params }
   const list = errors.map((error) => `\n- ${error}`).join("")

@@ -8,7 +8,7 @@ import * as FileCatalogueStore from "../../../adapters/catalogues/FileCatalogueS
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
 import { noHomeAdvice, userCacheFolder, userStateFile } from "../../../adapters/process/userFolders.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
-import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../adapters/jsonSchema/JsonSchemaValidator.ts"
 import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
 import { makeConsentPrompt, makeInputPrompt, terminalApprover } from "../../../adapters/terminal/prompts.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
@@ -130,7 +130,8 @@ export const withComputer = <A, E, R>(
     const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
     const terminal = approvers.includes("terminal") ? dialogue : undefined
     const confirm = terminal && makeConsentPrompt(terminal)
-    const answer = terminal && makeAnswerPrompt(terminal, yield* Effect.provide(makeParamsCheck, AjvValidator.layer))
+    const answer =
+      terminal && makeAnswerPrompt(terminal, yield* Effect.provide(makeParamsCheck, JsonSchemaValidator.layer))
     const onInput =
       answer &&
       ((question: Question) =>

@@ -1,5 +1,5 @@
 import { Clock, Effect, Option, Stream } from "effect"
-import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../adapters/jsonSchema/JsonSchemaValidator.ts"
 import { promptForForm } from "../../../adapters/terminal/answerPrompt.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
@@ -85,7 +85,7 @@ export const approvalCommands: ReadonlyArray<ReplCommand> = [
       const approval = yield* findOpen(id)
       const { input } = approval
       if (input?.mode !== "form") return yield* failCommand(`'${id}' is no question with a form: use approve or deny`)
-      const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+      const check = yield* Effect.provide(makeParamsCheck, JsonSchemaValidator.layer)
       return yield* decide(approval, fromInputAnswer(yield* promptForForm(input, approval, prompter, check)))
     }),
     complete: completeApprovals

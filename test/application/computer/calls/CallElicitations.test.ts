@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer, Logger, References } from "effect"
 import { TestClock } from "effect/testing"
-import * as AjvValidator from "../../../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import { layer as memoryMcp, makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
@@ -103,7 +103,7 @@ const fixture = Effect.fnUntraced(function* (
       Layer.mergeAll(
         memoryMcp(new Map([["alpha", alpha]])),
         Inputs.layer(),
-        AjvValidator.layer,
+        JsonSchemaValidator.layer,
         Layer.succeed(AuditLog, { record: (event) => void audited.push(event), lostCount: () => 0 })
       )
     ),

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import * as AjvValidator from "../../../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import { layer as memoryMcp, makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { type Approvals, makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
@@ -100,7 +100,7 @@ const race = Effect.fnUntraced(function* (
       Layer.mergeAll(
         memoryMcp(new Map([["alpha", alpha]])),
         Inputs.layer(),
-        AjvValidator.layer,
+        JsonSchemaValidator.layer,
         Policy.layerNone,
         ApprovalStore.layerNone,
         AuditLog.layerNone

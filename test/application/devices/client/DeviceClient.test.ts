@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Queue, Redacted, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as AjvValidator from "../../../../src/adapters/ajv/AjvValidator.ts"
+import * as JsonSchemaValidator from "../../../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
 import * as MemoryBytes from "../../../../src/adapters/memory/MemoryByteLink.ts"
 import { makeMemoryMcpServer, type MemoryTool } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import {
@@ -29,7 +29,7 @@ const makeDevice = Effect.fnUntraced(function* (
   tools: ReadonlyArray<MemoryTool>,
   options: Partial<DeviceClientOptions> = {}
 ) {
-  const context = yield* Layer.build(Layer.merge(Layer.fresh(MemoryBytes.layer), AjvValidator.layer))
+  const context = yield* Layer.build(Layer.merge(Layer.fresh(MemoryBytes.layer), JsonSchemaValidator.layer))
   const connections = yield* Queue.unbounded<RawPeer>()
   const { listen } = Context.get(context, ByteListener)
   const owner = yield* Effect.scope

@@ -25,7 +25,7 @@ export const loadInterpreter: Effect.Effect<CompileSchema> = Effect.tryPromise({
   })
 )
 
-/** A validator that interprets schemas. What is too expensive for the thread of a page fails with the reason. */
+/** A validator that interprets schemas. What would block its thread for long fails with the reason. */
 export const layer: Layer.Layer<SchemaValidator> = Layer.effect(
   SchemaValidator,
   Effect.map(loadInterpreter, validatorFromCompiler)

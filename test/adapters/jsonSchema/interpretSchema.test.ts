@@ -1,11 +1,11 @@
 import { runInNewContext } from "node:vm"
 import * as library from "@cfworker/json-schema"
 import { assert, describe, it } from "@effect/vitest"
+import { Ajv2020 } from "ajv/dist/2020.js"
 import { Effect, Schema } from "effect"
 import { build } from "esbuild"
-import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
-import { loadInterpreter } from "../../../src/adapters/interpreter/InterpretedValidator.ts"
-import { makeInterpreter } from "../../../src/adapters/interpreter/interpretSchema.ts"
+import { loadInterpreter } from "../../../src/adapters/jsonSchema/JsonSchemaValidator.ts"
+import { makeInterpreter } from "../../../src/adapters/jsonSchema/interpretSchema.ts"
 import { InvalidSchema, type SchemaCheck } from "../../../src/application/ports/SchemaValidator.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { formatArgumentViolation } from "../../../src/domain/schemas/SchemaViolation.ts"
@@ -71,19 +71,15 @@ describe("interpreter beside Ajv", () => {
     then: optional(Part),
     else: optional(Part)
   })
-  const compile = makeCompiler()
+  const ajv = new Ajv2020({ strict: false, ownProperties: true })
 
   it.prop(
     "agrees with Ajv on which values are valid",
     [Nested, Value],
     ([schema, value]) => {
-      const check = compile(schema)
-      assert(!(check instanceof InvalidSchema))
-      const expected = check(value).map(formatArgumentViolation)
-      const actual = interpret(schema)
-      assert(!(actual instanceof InvalidSchema))
-      const found = actual(value).map(formatArgumentViolation)
-      assert.strictEqual(found.length > 0, expected.length > 0, `${expected.join("; ")} against ${found.join("; ")}`)
+      const isValid = ajv.validate(schema, value)
+      const found = checkOf(schema)(value).map(formatArgumentViolation)
+      assert.strictEqual(found.length === 0, isValid, `${ajv.errorsText()} against ${found.join("; ")}`)
     },
     { arbitrary: { runs: 2000, size: 8 } }
   )
@@ -120,13 +116,12 @@ describe("interpreter", () => {
     assert.isNotEmpty(checkOf(table)([...rows, [null]]))
   })
 
-  it("rejects a text that is too long for its pattern, and names the length", () => {
+  it("ends with the reason for a text that is too long for its pattern", () => {
     const schema = { properties: { slug: { pattern: "^[a-z]+(-[a-z]+)*$" }, body: { type: "string" } } }
     const describe = (slug: string) => checkOf(schema)({ slug, body: "b".repeat(100_000) }).map(formatArgumentViolation)
     assert.deepStrictEqual(describe("some-slug"), [])
     assert.deepStrictEqual(describe("Slug"), ['/slug: must match pattern "^[a-z]+(-[a-z]+)*$"'])
-    const [length = ""] = describe("s".repeat(1000))
-    assert.match(length, /^\/slug: must NOT have more than \d+ characters$/)
+    assert.throws(() => describe("s".repeat(1000)), 'a text of 1000 characters is too long for the pattern "^[a-z]+')
   })
 
   for (const [schema, reason] of [
@@ -191,7 +186,7 @@ describe("bundle of the interpreter", () => {
 
   const program = `
     import { Effect, Result } from "effect"
-    import { loadInterpreter } from "./src/adapters/interpreter/InterpretedValidator.ts"
+    import { loadInterpreter } from "./src/adapters/jsonSchema/JsonSchemaValidator.ts"
     import { makeParamsValidator } from "./src/adapters/tools/ParamsValidator.ts"
     const params = { type: "object", properties: { city: { type: "string" }, days: { default: 3 } }, required: ["city"] }
     const program = Effect.gen(function* () {

@@ -4,8 +4,9 @@ import { Result } from "effect"
 import { truncateQuote } from "../../domain/errorMessage.ts"
 import { hasAtMostParts, isJsonObject, type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
 import { computeOnce } from "../../domain/objects.ts"
-import { patternExponentOf } from "../../domain/schemas/patternExponent.ts"
-import { formatArgumentViolation } from "../../domain/schemas/SchemaViolation.ts"
+import { resolveRef } from "../../domain/schemas/jsonSchema.ts"
+import { longestTextOf } from "../../domain/schemas/longestTextOf.ts"
+import { formatArgumentViolation, type SchemaViolation } from "../../domain/schemas/SchemaViolation.ts"
 import { metaSchema } from "./metaSchema.ts"
 import { toViolations } from "./violations.ts"
 
@@ -23,17 +24,24 @@ const limits = {
   parts: 1000
 }
 
-/** The longest text on which a pattern takes few steps: nothing interrupts a regular expression. Throws for an invalid one. */
-const longestText = (pattern: string): number => {
-  const longest = Math.floor(limits.patternSteps ** (1 / patternExponentOf(pattern)))
-  if (new RegExp(pattern, "u") instanceof RegExp && longest > 1) return longest
+/**
+ * Makes a pattern match no text on which it may take many steps: nothing interrupts a regular expression. Under `not`, such
+ * a text is valid. Throws for an invalid pattern.
+ */
+const boundPattern = (pattern: string): string => {
+  const longest = longestTextOf(pattern, limits.patternSteps)
+  if (new RegExp(pattern, "u") instanceof RegExp && longest > 1)
+    return longest < limits.patternSteps ? `^(?![^]{${longest + 1}})[^]*?(?:${pattern})` : pattern
   throw new Error(`pattern "${truncateQuote(pattern)}" can take exponential time: it repeats a group with repetitions`)
 }
 
-/** Makes a pattern match no longer text. Under `not`, a longer text is valid. */
-const boundPattern = (pattern: string): string => {
-  const longest = longestText(pattern)
-  return longest < limits.patternSteps ? `^(?![^]{${longest + 1}})[^]*?(?:${pattern})` : pattern
+/** Throws for a text that was too long for a pattern: whether it matches is unknown. */
+const requireTried = ({ instancePath, keyword, params }: SchemaViolation, value: unknown): void => {
+  if (keyword !== "pattern") return
+  const text = resolveRef(value, `#${encodeURI(instancePath)}`)
+  const pattern = String(params["pattern"])
+  if (typeof text !== "string" || text.length <= longestTextOf(pattern, limits.patternSteps)) return
+  throw new Error(`a text of ${text.length} characters is too long for the pattern "${truncateQuote(pattern)}"`)
 }
 
 const hasLongArray = (value: unknown): boolean => {
@@ -46,10 +54,7 @@ const prepare = (schema: Schema, isResolvable: (uri: string) => boolean, spend: 
   const { $dynamicRef, $ref, __absolute_ref__ = "", format, pattern, patternProperties } = schema
   if ($dynamicRef !== undefined) throw new Error("$dynamicRef is not supported")
   if ($ref !== undefined && !isResolvable(__absolute_ref__)) throw new Error(`can't resolve reference ${$ref}`)
-  if (typeof pattern === "string") {
-    schema.pattern = boundPattern(pattern)
-    schema.maxLength = Math.min(schema.maxLength ?? Infinity, longestText(pattern))
-  }
+  if (typeof pattern === "string") schema.pattern = boundPattern(pattern)
   if (isJsonObject(patternProperties)) {
     const bounded = Object.entries(patternProperties).map(([name, member]) => [boundPattern(name), member] as const)
     schema.patternProperties = Object.fromEntries(bounded)
@@ -89,6 +94,7 @@ const makeCheck = ({ dereference, validate }: Library, declared: JsonObject): Sc
     const isSmall = hasAtMostParts(value, limits.parts)
     const { errors, valid } = validate(value, root, "2020-12", lookup, !isSmall)
     const violations = toViolations(errors.slice(0, limits.parts), root, lookup)
+    for (const violation of violations) requireTried(violation, value)
     return valid || violations.length > 0
       ? violations
       : [{ instancePath: "", keyword: "schema", params: {}, message: "must match the schema" }]
