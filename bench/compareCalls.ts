@@ -14,7 +14,11 @@ interface SizeOptions {
 
 /** Prints the CPU time of a call at one kind of Server, compared with another kind, for results of 1 KB and of 1 MB. */
 export const compareCalls = async (
-  { reference, subject }: { readonly reference: ServerKind; readonly subject: ServerKind },
+  {
+    others = [],
+    reference,
+    subject
+  }: { readonly reference: ServerKind; readonly subject: ServerKind; readonly others?: ReadonlyArray<ServerKind> },
   { large, small }: { readonly large: SizeOptions; readonly small: SizeOptions }
 ): Promise<void> => {
   const sizes = [
@@ -33,13 +37,15 @@ export const compareCalls = async (
       reference,
       subject,
       library: subject,
-      others: [],
+      others,
       client: "light",
       rounds: Number(process.argv[2] ?? 12),
       slowServers: false,
       quick: false,
       note: () => undefined
     })
-    process.stdout.write(formatTable(rows, { reference: reference.name, subject: subject.name, others: [] }))
+    process.stdout.write(
+      formatTable(rows, { reference: reference.name, subject: subject.name, others: others.map(({ name }) => name) })
+    )
   }
 }

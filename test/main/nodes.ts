@@ -97,11 +97,14 @@ export const connect = Effect.fnUntraced(function* (
   {
     answers = echo,
     instance,
+    query = {},
     transports = ["websocket"],
     ca
   }: {
     readonly answers?: Answers
     readonly instance?: string
+    /** Parameters of the handshake beside the version. */
+    readonly query?: { readonly [name: string]: string }
     readonly transports?: ReadonlyArray<"polling" | "websocket">
     /** The certificate of a Server with TLS. */
     readonly ca?: string
@@ -115,7 +118,7 @@ export const connect = Effect.fnUntraced(function* (
     Effect.sync(() =>
       io(`${url}/smcp`, {
         path: "/smcp",
-        query: { a2c_version: "0.2.0" },
+        query: { a2c_version: "0.2.0", ...query },
         auth: { role, ...(instance !== undefined && { instance }) },
         transports: [...transports],
         ...(ca !== undefined && { ca }),

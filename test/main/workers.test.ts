@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Result } from "effect"
 import { makeMemoryMcpServer } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
+import { officeKeyOf } from "../../src/domain/office/officeKey.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { computerLayer } from "../../src/main/layers/computerLayer.ts"
 import { startRedis, withoutRedis } from "../fixtures/redis.ts"
@@ -180,6 +181,54 @@ describe("a2c server --workers", () => {
       assert.strictEqual(yield* status.ended, 0)
       assert.match(status.stdout(), /members +1 Agent, 4 Computers/)
       assert.match(status.stdout(), /^o +0\.2 +1 Agent +4 Computers$/m)
+    })
+  )
+
+  it.live("brings the members of each office together that name it when they connect", () =>
+    Effect.gen(function* () {
+      const server = yield* startWorkers()
+      const found: Array<number> = []
+      for (const office of ["north", "south", "east", "west"]) {
+        const query = { a2c_office: officeKeyOf(office) }
+        const members = [
+          ...(yield* joinComputers(server, 3, office, { query })),
+          ...(yield* joinComputers(server, 3, `${office}, polling`, { query, transports: ["polling"] })),
+          yield* joinOffice(server, "agent", "a", office, { query })
+        ]
+        assert.strictEqual(new Set(members.map(workerOf)).size, 1)
+        found.push(...members.slice(0, 1).map(workerOf))
+      }
+      assert.sameMembers([...new Set(found)], [0, 1])
+    })
+  )
+
+  it.live("brings the Computers and the Agent of this package together", () =>
+    Effect.gen(function* () {
+      const server = yield* startWorkers()
+      yield* Effect.forEach(names(4), (name) => startComputer(server.url, name))
+      const agent = yield* startAgent(server.url)
+      yield* allAnswer(agent, names(4))
+      const members = yield* metrics(server, "members")
+      const occupied = Object.entries(members).filter(([, amount]) => amount > 0)
+      assert.strictEqual(new Set(occupied.map(([series]) => /worker="(\d)"/.exec(series)?.[1])).size, 1)
+    })
+  )
+
+  it.live("serves the members of an office whose worker shuts down at the others", () =>
+    Effect.gen(function* () {
+      const server = yield* startWorkers("--drain-timeout", "60")
+      const options = { query: { a2c_office: officeKeyOf("o") }, answers: () => undefined }
+      yield* joinOffice(server, "computer", "pc", "o", options)
+      const agent = yield* joinOffice(server, "agent", "a", "o", options)
+      yield* Effect.forkChild(Effect.exit(call(agent, "a", "pc")), { startImmediately: true })
+      yield* until(totals(server, "calls_in_flight"), (found) => found["a2c_calls_in_flight"] === 1)
+      kill(yield* pidOf(server, workerOf(agent)), "SIGTERM")
+      yield* server.process.prints("graceful shutdown started", "stderr")
+      const transports = ["websocket", "polling"] as const
+      const later = yield* Effect.forEach(transports, (one) =>
+        joinOffice(server, "computer", one, "o", { ...options, transports: [one] })
+      )
+      assert.deepStrictEqual(later.map(workerOf), [1 - workerOf(agent), 1 - workerOf(agent)])
     })
   )
 

@@ -10,6 +10,8 @@ export interface Dialect {
   readonly needsUniqueNames: boolean
   /** True when the server sorts the keys of the objects that it forwards. */
   readonly sortsKeys: boolean
+  /** True when members name their office when they connect, as those of this package do. */
+  readonly namesOffice?: boolean
 }
 
 /** The dialect of our Server and of plain Socket.IO in JavaScript. */

@@ -1,10 +1,14 @@
+import { officeKeyOf, officeQueryParameter } from "../../../src/domain/office/officeKey.ts"
 import { callSeconds, path } from "../limits.ts"
 import { Calls } from "./Calls.ts"
 import { type Dialect, forwarded } from "./Dialect.ts"
 import type { Fail, Pair, Peers } from "./Peers.ts"
 import { endsWith, openSocket, prepare, readDigits, type TextSocket } from "./socket.ts"
 
-const handshakeOf = (dialect: Dialect) => `${dialect.path}/?EIO=4&transport=websocket&a2c_version=${dialect.version}`
+const handshakeOf = ({ namesOffice = false, path: at, version }: Dialect, office?: string) => {
+  const named = namesOffice && office !== undefined ? `&${officeQueryParameter}=${officeKeyOf(office)}` : ""
+  return `${at}/?EIO=4&transport=websocket&a2c_version=${version}${named}`
+}
 
 /** First bytes of packets: Engine.IO's ping, and Socket.IO's types within a message. */
 const ping = "2".charCodeAt(0)
@@ -55,7 +59,12 @@ interface Connected {
   readonly lost: Promise<never>
 }
 
-const connect = async (address: string, role: Session["role"], dialect: Dialect, fail: Fail): Promise<Connected> => {
+const connect = async (
+  address: string,
+  { office, role }: Pick<Session, "role"> & { readonly office?: string },
+  dialect: Dialect,
+  fail: Fail
+): Promise<Connected> => {
   const connected = Promise.withResolvers<void>()
   const lost = Promise.withResolvers<never>()
   lost.promise.catch(() => undefined)
@@ -70,7 +79,7 @@ const connect = async (address: string, role: Session["role"], dialect: Dialect,
     else onLost(`refused: ${text}`)
   }
   const socket = await openSocket(
-    `ws://${address}${handshakeOf(dialect)}`,
+    `ws://${address}${handshakeOf(dialect, office)}`,
     (message, from) => {
       if (message.length === 1 && message[0] === ping) from.send("3")
       else onMessage(message, from)
@@ -112,7 +121,7 @@ const join = async (
   onMessage: (packet: Packet) => void,
   fail: Fail
 ): Promise<TextSocket> => {
-  const connection = await connect(address, session.role, dialect, fail)
+  const connection = await connect(address, session, dialect, fail)
   await joinOffice(connection, session, onMessage)
   return connection.socket
 }
@@ -174,7 +183,7 @@ export const lightPeersOf = (dialect: Dialect): Peers => {
       await join(place.computers, sessionOf("computer", number), dialect, () => undefined, fail)
     },
     connect: async ({ computers }, fail) => {
-      const connection = await connect(computers, "computer", dialect, fail)
+      const connection = await connect(computers, { role: "computer" }, dialect, fail)
       newcomers += 1
       const suffix = dialect.needsUniqueNames ? `-${newcomers}` : ""
       return {

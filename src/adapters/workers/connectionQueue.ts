@@ -20,10 +20,12 @@ interface Receiver {
  * Sends connections to the workers in turn, each once. A connection stays open here until its worker has taken it: when the
  * worker ends before, the connection is closed, since the worker may have read of it.
  */
-export const makeConnectionQueue = () => {
+export const makeConnectionQueue = (onServing: (workers: ReadonlyArray<number>) => void) => {
   /** The next one first. */
   const receivers = new Set<Receiver>()
   const waiting: Array<Socket> = []
+
+  const report = (): void => onServing([...receivers].map(({ index }) => index))
 
   const sendTo = ({ send, untaken }: Receiver, socket: Socket, message: SentConnection): void => {
     untaken.push(socket)
@@ -60,7 +62,11 @@ export const makeConnectionQueue = () => {
     addReceiver: (index: number, send: Receiver["send"]) => {
       const receiver: Receiver = { index, send, untaken: [] }
       receivers.add(receiver)
+      report()
       sendWaiting()
+      const stop = (): void => {
+        if (receivers.delete(receiver)) report()
+      }
       return {
         /** The worker has taken the oldest connection. */
         taken: (): void => {
@@ -68,10 +74,10 @@ export const makeConnectionQueue = () => {
           sendWaiting()
         },
         /** The worker shuts down. */
-        stop: (): void => void receivers.delete(receiver),
+        stop,
         /** The worker has ended. */
         end: (): void => {
-          receivers.delete(receiver)
+          stop()
           for (const socket of receiver.untaken.splice(0)) socket.destroy()
         }
       }

@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers"
 import { TLSSocket } from "node:tls"
 import { Array, Effect } from "effect"
 import { asObject, asString, parseJson } from "../../domain/json.ts"
+import { officeQueryParameter } from "../../domain/office/officeKey.ts"
 import { makeHttpServer } from "../http/httpServer.ts"
 import type { PortSharing } from "../http/SharedPort.ts"
 import { httpTimeouts } from "../http/tlsServer.ts"
@@ -14,6 +15,8 @@ import { requestSocket, type WorkerIdentity } from "./WorkerIdentity.ts"
 
 /** The header by which a worker says from where a request came that it passes on. */
 const originHeader = "x-a2c-passed-from"
+
+const officePattern = new RegExp(`[?&]${officeQueryParameter}=([0-9a-f]{8})(?:&|$)`)
 
 /** Time in which a worker answers another one; a busy one is left out. */
 const askTimeout = "2 seconds"
@@ -117,10 +120,21 @@ export const makePortSharing = (
   { count, folder, index, url: ownUrl }: WorkerIdentity,
   channel: PrimaryChannel
 ): PortSharing => {
+  let serving: ReadonlyArray<number> = []
+  channel.listen((message) => {
+    if (message._tag === "Serving") serving = message.workers
+  })
+
+  /** The worker of the office that a new member will join, while that one takes connections. */
+  const officeOwner = (url: string): number => {
+    const owner = Number.parseInt(officePattern.exec(url)?.[1] ?? "", 16) % count
+    return serving.includes(owner) ? owner : index
+  }
+
   /** The other worker that has the session of a request. */
   const ownerOf = ({ headers, url = "" }: IncomingMessage): number | undefined => {
     const [, digits] = /[?&]sid=(\d{1,3})\./.exec(url) ?? /\ba2c_page_\d+=(\d{1,3})\./.exec(headers.cookie ?? "") ?? []
-    const owner = Number(digits)
+    const owner = digits === undefined ? officeOwner(url) : Number(digits)
     return owner < count && owner !== index ? owner : undefined
   }
 

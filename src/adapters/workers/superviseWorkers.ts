@@ -132,7 +132,7 @@ const makeRunner = (
  */
 export const superviseWorkers = Effect.fnUntraced(function* (options: WorkersOptions) {
   const { count, hasTls, host, port, stopTimeout } = options
-  const queue = makeConnectionQueue()
+  const queue = makeConnectionQueue((workers) => sendAll({ _tag: "Serving", workers }))
   // Connections are not read here.
   const server = createServer({ pauseOnConnect: true }, queue.add)
   yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))

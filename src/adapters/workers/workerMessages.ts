@@ -48,6 +48,8 @@ const ToWorker = Schema.Union([
   Commands,
   NodeAdded,
   Schema.TaggedStruct("NodeLost", { node: Schema.String }),
+  /** The numbers of the workers that take connections, whenever they change. */
+  Schema.TaggedStruct("Serving", { workers: Schema.Array(Schema.Int) }),
   /** Asks to reload files. */
   Schema.TaggedStruct("Reload", {}),
   /** Asks for a graceful shutdown. */

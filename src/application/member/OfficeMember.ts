@@ -136,7 +136,7 @@ const connectOnNewestLine = <A, R>(
 
 /** Makes the effect that opens a link of a member on its line, which the first connection chooses. */
 const makeConnect = Effect.fnUntraced(function* (
-  { features = [], instance = makeInstanceSecret(), protocol = defaultLineName, role }: JoinOptions,
+  { features = [], instance = makeInstanceSecret(), office, protocol = defaultLineName, role }: JoinOptions,
   bind: (line: ProtocolLine) => Binding,
   onReplaced: Effect.Effect<void>
 ) {
@@ -149,7 +149,7 @@ const makeConnect = Effect.fnUntraced(function* (
     const announced = features.length === 0 ? {} : { a2c_features: features }
     // The Server recognises this member by the secret and replaces its stale connection.
     const auth = { ...(line.hasRoleInHandshake && { role }), instance, ...announced }
-    const link = yield* transport.connect({ version: formatVersion(line.version), auth, onMessage })
+    const link = yield* transport.connect({ version: formatVersion(line.version), auth, office, onMessage })
     chosen = binding
     return { link, ...binding }
   })

@@ -205,6 +205,8 @@ export class TransportClient extends Context.Service<
     readonly connect: (options: {
       readonly version: string
       readonly auth: JsonObject
+      /** The office that the member will join, if it is known. */
+      readonly office?: string
       readonly onMessage: MessageHandler
     }) => Effect.Effect<Link, ConnectError, Scope.Scope>
   }

@@ -31,7 +31,7 @@ const passed: SentConnection = { _tag: "Connection", to: 1, read: "" }
 
 describe("a connection queue", () => {
   it("gives connections to the workers in turn", () => {
-    const queue = makeConnectionQueue()
+    const queue = makeConnectionQueue(() => undefined)
     const [one, two] = [addWorker(queue, 0), addWorker(queue, 1)]
     const [first, second, third, fourth] = addAll(queue, 4)
     assert.deepStrictEqual([one.sockets(), two.sockets()], [
@@ -41,13 +41,13 @@ describe("a connection queue", () => {
   })
 
   it("keeps connections until a worker is there", () => {
-    const queue = makeConnectionQueue()
+    const queue = makeConnectionQueue(() => undefined)
     const waiting = addAll(queue, 3)
     assert.deepStrictEqual(addWorker(queue, 0).sockets(), waiting)
   })
 
   it("closes a connection here once its worker has taken it", () => {
-    const queue = makeConnectionQueue()
+    const queue = makeConnectionQueue(() => undefined)
     const { taken } = addWorker(queue, 0)
     const sockets = addAll(queue, 2)
     taken()
@@ -55,7 +55,7 @@ describe("a connection queue", () => {
   })
 
   it("closes the connections that a worker has not taken when it ends, and gives them to no other one", () => {
-    const queue = makeConnectionQueue()
+    const queue = makeConnectionQueue(() => undefined)
     const { end } = addWorker(queue, 0)
     const sockets = addAll(queue, 3)
     const other = addWorker(queue, 1)
@@ -64,7 +64,7 @@ describe("a connection queue", () => {
   })
 
   it("gives the connections that wait to another worker when one ends", () => {
-    const queue = makeConnectionQueue()
+    const queue = makeConnectionQueue(() => undefined)
     const { end } = addWorker(queue, 0)
     const [, waiting] = [addAll(queue, 16), addAll(queue, 2)]
     end()
@@ -72,7 +72,7 @@ describe("a connection queue", () => {
   })
 
   it("sends nothing more to a worker that shuts down", () => {
-    const queue = makeConnectionQueue()
+    const queue = makeConnectionQueue(() => undefined)
     const [one, two] = [addWorker(queue, 0), addWorker(queue, 1)]
     const sockets = addAll(queue, 2)
     one.stop()
@@ -82,7 +82,7 @@ describe("a connection queue", () => {
   })
 
   it("passes over a worker that has not taken 16 connections, until it takes them", () => {
-    const queue = makeConnectionQueue()
+    const queue = makeConnectionQueue(() => undefined)
     const [busy, free] = [addWorker(queue, 0), addWorker(queue, 1)]
     for (let count = 0; count < 40; count++) {
       addAll(queue, 1)
@@ -95,19 +95,32 @@ describe("a connection queue", () => {
   })
 
   it("closes connections beyond a thousand that wait", () => {
-    const sockets = addAll(makeConnectionQueue(), 1001)
+    const sockets = addAll(
+      makeConnectionQueue(() => undefined),
+      1001
+    )
     assert.deepStrictEqual(sockets.filter(isDestroyed), sockets.slice(-1))
   })
 
   it("gives the connection of a session to the worker that has it", () => {
-    const queue = makeConnectionQueue()
+    const queue = makeConnectionQueue(() => undefined)
     const [one, two] = [addWorker(queue, 0), addWorker(queue, 1)]
     queue.pass(passed, new Socket())
     assert.deepStrictEqual([one.messages(), two.messages()], [[], [passed]])
   })
 
+  it("reports the workers that take connections whenever they change", () => {
+    const reports: Array<ReadonlyArray<number>> = []
+    const queue = makeConnectionQueue((workers) => void reports.push(workers))
+    const [one, two] = [addWorker(queue, 0), addWorker(queue, 1)]
+    one.stop()
+    one.end()
+    two.end()
+    assert.deepStrictEqual(reports, [[0], [0, 1], [1], []])
+  })
+
   it("closes the connection of a session whose worker has ended", () => {
-    const queue = makeConnectionQueue()
+    const queue = makeConnectionQueue(() => undefined)
     addWorker(queue, 0)
     const socket = new Socket()
     queue.pass(passed, socket)

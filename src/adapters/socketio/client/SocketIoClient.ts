@@ -5,6 +5,7 @@ import { type ConnectError, type Link, TransportClient, Unreachable } from "../.
 import { definedOnly } from "../../../domain/objects.ts"
 import { withUserAgent } from "../../../domain/packageVersion.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import { officeKeyOf, officeQueryParameter } from "../../../domain/office/officeKey.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
 import { defaultNamespace, maxEnvelopeBytes } from "../limits.ts"
@@ -210,16 +211,26 @@ const connect = Effect.fnUntraced(function* (
   const timeoutTo = (reason: string) =>
     Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(makeUnreachable(url, reason)) })
   const token = yield* resolveToken(url, options.token).pipe(timeoutTo("token request timed out"))
-  const { paths, ...server } = yield* parseServerUrl(options.url)
+  const { paths, query, ...server } = yield* parseServerUrl(options.url)
   const secureContext = yield* Effect.mapError(
     trusted,
     (reason) => new Unreachable({ message: `Cannot reach ${url}: the option ca: ${reason}`, permanent: true })
   )
   const agent = makeHttpAgent(server.origin, { secureContext, socketPath: options.socketPath })
   const isTokenRenewable = Effect.isEffect(options.token)
-  const { version } = request
+  const { office, version } = request
+  const officeQuery = office === undefined ? {} : { [officeQueryParameter]: officeKeyOf(office) }
   const sentHeaders = agent.http === undefined ? headers : withUserAgent(headers)
-  const attempt = { ...server, url, version, token, isTokenRenewable, headers: sentHeaders, agent }
+  const attempt = {
+    ...server,
+    query: { ...query, ...officeQuery },
+    url,
+    version,
+    token,
+    isTokenRenewable,
+    headers: sentHeaders,
+    agent
+  }
   const attempts = paths.map((path) => connectAt(options, network, { ...attempt, path }, request, timeoutTo))
   const [first = Effect.fail(makeUnreachable(url, "no path")), ...others] = attempts
   // A Server may be at another path, but its absence is reported for the first one.

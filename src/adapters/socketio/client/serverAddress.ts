@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Unreachable } from "../../../application/ports/Transport.ts"
+import { officeQueryParameter } from "../../../domain/office/officeKey.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { defaultPaths } from "../limits.ts"
 
@@ -13,7 +14,15 @@ export interface ServerAddress {
 }
 
 /** Parameters of Engine.IO and of the protocol. */
-const reservedParameters: ReadonlySet<string> = new Set(["EIO", "transport", "sid", "t", "b64", versionQueryParameter])
+const reservedParameters: ReadonlySet<string> = new Set([
+  "EIO",
+  "transport",
+  "sid",
+  "t",
+  "b64",
+  officeQueryParameter,
+  versionQueryParameter
+])
 
 /** The URL for messages, which are logged: without user, password and query, which may hold a secret. */
 export const displayUrl = (url: string): string => url.replace(/\/\/[^/?#]*@/, "//").replace(/[?#].*$/s, "")
