@@ -202,31 +202,31 @@ describe("runAfterFrees", () => {
       ["0 0", "1 0", "1 1"]
     ],
     [
-      "releases three seconds after the last of 8 MiB",
+      "releases three seconds after the last free",
       [
-        [4, 1],
-        [4, 3],
+        [32, 2],
+        [1, 3],
         [0, 1],
         [0, 600]
       ],
-      ["0 0", "0 0", "0 1", "0 1"]
+      ["1 0", "1 0", "1 1", "1 1"]
     ],
     [
-      "does nothing for less than 8 MiB",
+      "does nothing for less than 32 MiB",
       [
-        [7, 600],
+        [31, 600],
         [0, 600]
       ],
       ["0 0", "0 0"]
     ],
     [
-      "releases small frees that add up",
+      "collects and releases small frees that add up",
       [
-        [5, 600],
-        [5, 4],
+        [20, 600],
+        [20, 4],
         [0, 600]
       ],
-      ["0 0", "0 1", "0 1"]
+      ["0 0", "1 1", "1 1"]
     ],
     [
       "collects once what is freed meanwhile",
