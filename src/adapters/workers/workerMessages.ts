@@ -48,7 +48,7 @@ const ToWorker = Schema.Union([
   Commands,
   NodeAdded,
   Schema.TaggedStruct("NodeLost", { node: Schema.String }),
-  /** The numbers of the workers that take connections, whenever they change. */
+  /** The numbers of the workers that take connections, after each change. */
   Schema.TaggedStruct("Serving", { workers: Schema.Array(Schema.Int) }),
   /** Asks to reload files. */
   Schema.TaggedStruct("Reload", {}),

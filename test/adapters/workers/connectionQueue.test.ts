@@ -109,7 +109,7 @@ describe("a connection queue", () => {
     assert.deepStrictEqual([one.messages(), two.messages()], [[], [passed]])
   })
 
-  it("reports the workers that take connections whenever they change", () => {
+  it("reports each change of the workers that take connections", () => {
     const reports: Array<ReadonlyArray<number>> = []
     const queue = makeConnectionQueue((workers) => void reports.push(workers))
     const [one, two] = [addWorker(queue, 0), addWorker(queue, 1)]
