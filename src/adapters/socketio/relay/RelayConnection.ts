@@ -8,7 +8,7 @@ import { makeSessionId } from "../connection/sessionId.ts"
 import { makeHandshake, type RequestHead } from "../gate.ts"
 import { PollingTransport } from "./PollingTransport.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
-import { Upgrade } from "./Upgrade.ts"
+import { beginUpgrade, type Upgrade } from "./Upgrade.ts"
 import type { WebSocketTransport } from "./WebSocketTransport.ts"
 
 /** Types of Engine.IO's packets: the first byte of each. */
@@ -74,7 +74,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
   beginUpgrade(): Upgrade | undefined {
     const { polling } = this
     if (polling === undefined || this.#upgrade !== undefined || this.#state !== "open") return undefined
-    this.#upgrade = new Upgrade(this, polling, (transport) => {
+    this.#upgrade = beginUpgrade(this, polling, (transport) => {
       this.#upgrade = undefined
       if (transport !== undefined) this.#switchTo(transport, polling)
     })

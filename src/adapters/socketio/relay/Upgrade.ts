@@ -7,76 +7,60 @@ import type { WebSocketTransport } from "./WebSocketTransport.ts"
 /** Milliseconds between two responses to polls during an upgrade: the client ends its last poll before it goes on. */
 const pokeInterval = 100
 
+/** An upgrade of a connection from polling to WebSocket: the client probes the new transport first. */
+export interface Upgrade extends TransportListener {
+  readonly start: (transport: WebSocketTransport) => void
+  /** Closes the new transport. */
+  readonly cancel: () => void
+}
+
 const upgrades = new Deadlines<Upgrade>(upgradeTimeout, (upgrade) => upgrade.cancel())
 
-/** An upgrade of a connection from polling to WebSocket: the client probes the new transport first. */
-export class Upgrade implements TransportListener {
-  readonly #connection: Pick<TransportListener, "isAdmitted">
-  readonly #polling: PollingTransport
-  readonly #onEnd: (transport: WebSocketTransport | undefined) => void
-  #transport: WebSocketTransport | undefined
-  #poking: NodeJS.Timeout | undefined
+const ignore = (): void => undefined
 
-  /** `onEnd` gets the transport that takes over, or `undefined` when the connection stays with polling. */
-  constructor(
-    connection: Pick<TransportListener, "isAdmitted">,
-    polling: PollingTransport,
-    onEnd: (transport: WebSocketTransport | undefined) => void
-  ) {
-    this.#connection = connection
-    this.#polling = polling
-    this.#onEnd = onEnd
-    upgrades.start(this)
+/**
+ * Begins an upgrade. `onEnd` gets the transport that takes over, or `undefined` when the connection stays with polling.
+ */
+export const beginUpgrade = (
+  connection: Pick<TransportListener, "isAdmitted">,
+  polling: PollingTransport,
+  onEnd: (transport?: WebSocketTransport) => void
+): Upgrade => {
+  let transport: WebSocketTransport | undefined
+  let poking: NodeJS.Timeout | undefined
+  const end = (next?: WebSocketTransport) => {
+    upgrades.stop(upgrade)
+    clearInterval(poking)
+    onEnd(next)
   }
-
-  /** Messages may follow the end of the upgrade at once. */
-  get isAdmitted(): boolean {
-    return this.#connection.isAdmitted
+  const cancel = () => {
+    transport?.close(true, ignore)
+    end()
   }
-
-  start(transport: WebSocketTransport): void {
-    this.#transport = transport
-  }
-
-  onPacket(packet: Buffer): void {
-    const text = packet.length > "2probe".length ? "" : packet.toString("latin1")
-    if (text === "2probe" && this.#poking === undefined) {
-      this.#transport?.sendPacket("3probe")
-      this.#polling.poke()
-      this.#poking = setInterval(() => this.#polling.poke(), pokeInterval).unref()
-    } else if (text === "5") this.#end(this.#transport)
-    else this.cancel()
-  }
-
-  onBinary(): void {
-    this.cancel()
-  }
-
-  onControlFrame(): void {
+  const upgrade: Upgrade = {
+    // Messages may follow the end of the upgrade at once.
+    get isAdmitted() {
+      return connection.isAdmitted
+    },
+    start: (opened) => void (transport = opened),
+    onPacket: (packet) => {
+      const text = packet.length > "2probe".length ? "" : packet.toString("latin1")
+      if (text === "2probe" && poking === undefined) {
+        transport?.sendPacket("3probe")
+        polling.poke()
+        poking = setInterval(() => polling.poke(), pokeInterval).unref()
+      } else if (text === "5") end(transport)
+      else cancel()
+    },
+    onBinary: cancel,
     // Proxies may send some.
+    onControlFrame: ignore,
+    onTransportClosed: () => end(),
+    // The connection counts bytes after the upgrade, and reports the backlog of the transport that it uses.
+    onBytesReceived: ignore,
+    onBacklogChange: ignore,
+    cancel
   }
-
-  onTransportClosed(): void {
-    this.#end(undefined)
-  }
-
-  onBytesReceived(): void {
-    // The connection counts them after the upgrade.
-  }
-
-  onBacklogChange(): void {
-    // The connection reports its own transport.
-  }
-
-  /** Closes the new transport. */
-  cancel(): void {
-    this.#transport?.close(true, () => undefined)
-    this.#end(undefined)
-  }
-
-  #end(transport: WebSocketTransport | undefined): void {
-    upgrades.stop(this)
-    clearInterval(this.#poking)
-    this.#onEnd(transport)
-  }
+  upgrades.start(upgrade)
+  return upgrade
 }
