@@ -8,7 +8,7 @@ import { makeSessionId } from "../connection/sessionId.ts"
 import { makeHandshake, type RequestHead } from "../gate.ts"
 import { PollingTransport } from "./PollingTransport.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
-import { beginUpgrade, type Upgrade } from "./Upgrade.ts"
+import { startUpgrade } from "./Upgrade.ts"
 import type { WebSocketTransport } from "./WebSocketTransport.ts"
 
 /** Types of Engine.IO's packets: the first byte of each. */
@@ -37,7 +37,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
   readonly #head: RequestHead
   readonly #engine: ConnectionHost
   #transport: RelayTransport
-  #upgrade: Upgrade | undefined
+  #cancelUpgrade: (() => void) | undefined
   #state: "open" | "closing" | "closed" = "open"
   /** What had moved at the latest ping. */
   #receivedBytes = 0
@@ -70,15 +70,16 @@ export class RelayConnection extends MemberConnection implements TransportListen
     return this.#transport instanceof PollingTransport ? this.#transport : undefined
   }
 
-  /** Begins an upgrade; `undefined` when the connection cannot have one. */
-  beginUpgrade(): Upgrade | undefined {
+  /** Begins an upgrade to the transport that `open` opens; false when the connection cannot have one. */
+  beginUpgrade(open: (listener: TransportListener) => WebSocketTransport): boolean {
     const { polling } = this
-    if (polling === undefined || this.#upgrade !== undefined || this.#state !== "open") return undefined
-    this.#upgrade = beginUpgrade(this, polling, (transport) => {
-      this.#upgrade = undefined
+    if (polling === undefined || this.#cancelUpgrade !== undefined || this.#state !== "open") return false
+    const onEnd = (transport?: WebSocketTransport) => {
+      this.#cancelUpgrade = undefined
       if (transport !== undefined) this.#switchTo(transport, polling)
-    })
-    return this.#upgrade
+    }
+    this.#cancelUpgrade = startUpgrade({ connection: this, polling, open, onEnd })
+    return true
   }
 
   /** Sends a ping, and notes what has moved until then. */
@@ -192,7 +193,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
     this.#state = "closing"
     this.#engine.pings.stop(this)
     this.#engine.pongs.stop(this)
-    this.#upgrade?.cancel()
+    this.#cancelUpgrade?.()
     this.#transport.close(discard, () => {
       if (this.#state === "closed") return
       this.#state = "closed"

@@ -116,9 +116,7 @@ export class RelayEngine implements ConnectionHost {
     else {
       const connection = this.connections.get(sid)
       if (connection === undefined) return rejectUpgrade(duplex, engineErrors.unknownSession)
-      const upgrade = connection.beginUpgrade()
-      if (upgrade === undefined) return rejectUpgrade(duplex, engineErrors.badRequest)
-      upgrade.start(open(upgrade))
+      if (!connection.beginUpgrade(open)) return rejectUpgrade(duplex, engineErrors.badRequest)
     }
     if (head.length > 0) duplex.unshift(head)
     return undefined
