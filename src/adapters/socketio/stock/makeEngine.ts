@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
 import { Server as Engine } from "engine.io"
 import { type WebSocket, WebSocketServer } from "ws"
@@ -24,21 +23,6 @@ const limitControlFrames = (webSocket: WebSocket): void => {
   webSocket.on("ping", onControlFrame).on("pong", onControlFrame)
 }
 
-class MemberWebSocketServer extends WebSocketServer {
-  override handleUpgrade(
-    request: IncomingMessage,
-    socket: Duplex,
-    head: Buffer,
-    onOpen: (webSocket: WebSocket, request: IncomingMessage) => void
-  ): void {
-    super.handleUpgrade(request, socket, head, (webSocket) => {
-      webSockets.set(socket, webSocket)
-      limitControlFrames(webSocket)
-      onOpen(webSocket, request)
-    })
-  }
-}
-
 /** Makes an Engine.IO server of this package. */
 export const makeEngine = ({
   allowedOrigins = [],
@@ -53,9 +37,16 @@ export const makeEngine = ({
     httpCompression: false,
     pingInterval,
     pingTimeout,
-    wsEngine: class extends MemberWebSocketServer {
+    wsEngine: class extends WebSocketServer {
       constructor(options: WebSocketOptions) {
         super({ ...options, ...webSocketOptions })
+      }
+      override handleUpgrade(...[request, socket, head, onOpen]: Parameters<WebSocketServer["handleUpgrade"]>): void {
+        super.handleUpgrade(request, socket, head, (webSocket) => {
+          webSockets.set(socket, webSocket)
+          limitControlFrames(webSocket)
+          onOpen(webSocket, request)
+        })
       }
     },
     ...(allowedOrigins.length > 0 && { cors: { origin: allowedOrigins.includes("*") || [...allowedOrigins] } })
