@@ -155,7 +155,7 @@ const make = Effect.gen(function* () {
     { name: "registry_offices", read: () => registry.state().offices }
   ]
   yield* Effect.forEach(gauges, metrics.gauge, { discard: true })
-  yield* readiness.registerComponent("registry", () =>
+  readiness.registerComponent("registry", () =>
     registry.state().available ? undefined : "the shared registry cannot be reached: no member can join"
   )
   yield* startIdleReaper(connections, notifications)

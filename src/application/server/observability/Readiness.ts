@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Context, Layer } from "effect"
 
 export type ReadinessState =
   | { readonly _tag: "Starting" }
@@ -16,11 +16,8 @@ export class Readiness extends Context.Service<
     readonly setState: (state: ReadinessState) => void
     /** True once the Server shuts down: joins and new calls are rejected. */
     readonly isDraining: () => boolean
-    /** Adds a component as long as the scope. `check` gives its error, or `undefined`, and must be cheap. */
-    readonly registerComponent: (
-      name: string,
-      check: () => string | undefined
-    ) => Effect.Effect<void, never, Scope.Scope>
+    /** Adds a component of the Server. `check` gives its error, or `undefined`, and must be cheap. */
+    readonly registerComponent: (name: string, check: () => string | undefined) => void
     /** The error of each component; `undefined` for a healthy one. */
     readonly components: () => ReadonlyMap<string, string | undefined>
   }
@@ -33,14 +30,7 @@ export class Readiness extends Context.Service<
       state: () => state,
       setState: (next) => void (state = next),
       isDraining: () => state._tag === "Draining",
-      registerComponent: (name, check) =>
-        Effect.acquireRelease(
-          Effect.sync(() => void checks.set(name, check)),
-          () =>
-            Effect.sync(() => {
-              if (checks.get(name) === check) checks.delete(name)
-            })
-        ),
+      registerComponent: (name, check) => void checks.set(name, check),
       components: () => new Map([...checks].map(([name, check]) => [name, check()]))
     })
   })

@@ -1,5 +1,5 @@
 import { assert, describe } from "@effect/vitest"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Layer } from "effect"
 import { Readiness } from "../../../../src/application/server/observability/Readiness.ts"
 import { effectWith } from "../../../testWith.ts"
 
@@ -16,25 +16,11 @@ describe("the readiness of a Server", () => {
     assert.isTrue(isDraining())
   })
 
-  test("has a component until its scope closes", function* ({ components, registerComponent }) {
-    const scope = yield* Scope.make()
-    yield* Scope.provide(
-      registerComponent("registry", () => "down"),
-      scope
-    )
+  test("has the error of a component as long as its check gives one", ({ components, registerComponent }) => {
+    let error: string | undefined = "down"
+    registerComponent("registry", () => error)
     assert.deepStrictEqual([...components()], [["registry", "down"]])
-    yield* Scope.close(scope, Exit.void)
-    assert.deepStrictEqual([...components()], [])
-  })
-
-  test("keeps the successor of a component whose scope closes", function* ({ components, registerComponent }) {
-    const scope = yield* Scope.make()
-    yield* Scope.provide(
-      registerComponent("registry", () => "old"),
-      scope
-    )
-    yield* registerComponent("registry", () => undefined)
-    yield* Scope.close(scope, Exit.void)
+    error = undefined
     assert.deepStrictEqual([...components()], [["registry", undefined]])
   })
 })
