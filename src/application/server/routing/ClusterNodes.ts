@@ -70,7 +70,7 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
   const metrics = yield* ServerMetrics
   const nodeLink = yield* NodeLink
   const readiness = yield* Readiness
-  const receiveStatus = yield* makeCallStatusReceiver
+  const receiveStatus = yield* makeCallStatusReceiver(connections)
   const run = yield* FiberSet.makeRuntime<never>()
   let serveOperators: ((body: Body) => Effect.Effect<Body>) | undefined
 
@@ -84,21 +84,16 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
   const replySoon = (onReply: (exit: ReplyExit) => void, exit: ReplyExit): (() => void) =>
     start(Effect.map(Effect.yieldNow, () => onReply(exit)))
 
-  /** Gives the Agent a status, and the seconds that this node and the Agent wait on. */
-  const passStatus = (connection: Connection, event: string, body: Body): number => {
-    const waitSeconds = receiveStatus(connection, connection.calls, body)
-    if (waitSeconds !== undefined) connections.forward(connection, event, body)
-    return waitSeconds ?? 0
-  }
-
   const handler: NodeMessageHandler = {
     startRequest: ({ office, sid }, event, body, timeout, onReply) => {
       if (sid === operatorsTarget.sid && serveOperators !== undefined)
         return start(Effect.map(serveOperators(body), (reply) => onReply(Exit.succeed([reply]))))
       const connection = connections.get(sid)
       if (connection === undefined || hasMoved(connection, office)) return replySoon(onReply, Exit.fail(memberGone))
-      if (event === connection.line.callStatus.notification)
-        return replySoon(onReply, Exit.succeed([encodeWaitAck(connection, passStatus(connection, event, body))]))
+      if (event === connection.line.callStatus.notification) {
+        const waitSeconds = receiveStatus(connection, connection.calls, body)
+        return replySoon(onReply, Exit.succeed([encodeWaitAck(connection, waitSeconds)]))
+      }
       if (readiness.isDraining()) return replySoon(onReply, Exit.fail(new SendFailed({ error: shuttingDown() })))
       return startInboundCall(connection, office, event, body, timeout, onReply)
     },
@@ -106,7 +101,7 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
       for (const sid of sids) {
         const connection = connections.get(sid)
         if (connection === undefined) continue
-        if (event === connection.line.callStatus.notification) passStatus(connection, event, body)
+        if (event === connection.line.callStatus.notification) receiveStatus(connection, connection.calls, body)
         else connections.forward(connection, event, body)
       }
     }

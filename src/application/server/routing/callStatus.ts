@@ -40,36 +40,38 @@ const findCall = (
 }
 
 /**
- * Makes the function that receives the status of a call at the node of its Agent, and reports it to the observers. Gives
- * the seconds that the Server and the Agent wait on. Gives `undefined` where the Agent must not get the status: no Agent
- * waits for the call, or it is of another implementation, which does not know the message.
+ * Makes the function that receives the status of a call at the node of its Agent, reports it to the observers, and gives it
+ * to the Agent. Gives the seconds that the Server and the Agent wait on. The Agent does not get the status where it does
+ * not wait for the call, or is of another implementation, which does not know the message.
  */
-export const makeCallStatusReceiver = Effect.map(
-  CallStatusObservers,
-  (observers) =>
-    (agent: Connection, calls: Iterable<InFlightCall>, body: Body): number | undefined => {
-      const head = decodeStatus(agent, body)
-      const call = head && findCall(calls, head)
-      if (head === undefined || call?.origin === undefined) return undefined
-      // A kind of status that this version does not know passes through.
-      const report = Result.getOrUndefined(decodeBody(body, agent.line.decodeCallStatus))
-      if (report !== undefined) {
-        const { status } = report
-        const awaited = status._tag === "WaitingForConsent" ? status.approval : undefined
-        call.reported = {
-          ...call.reported,
-          status,
-          ...(isConsent(status) && { decision: status }),
-          ...(awaited && awaited.isQuestion !== true && { approval: awaited.id })
+export const makeCallStatusReceiver = (connections: Pick<Connections, "forward">) =>
+  Effect.map(
+    CallStatusObservers,
+    (observers) =>
+      (agent: Connection, calls: Iterable<InFlightCall>, body: Body): number => {
+        const head = decodeStatus(agent, body)
+        const call = head && findCall(calls, head)
+        if (head === undefined || call?.origin === undefined) return 0
+        // A kind of status that this version does not know passes through.
+        const report = Result.getOrUndefined(decodeBody(body, agent.line.decodeCallStatus))
+        if (report !== undefined) {
+          const { status } = report
+          const awaited = status._tag === "WaitingForConsent" ? status.approval : undefined
+          call.reported = {
+            ...call.reported,
+            status,
+            ...(isConsent(status) && { decision: status }),
+            ...(awaited && awaited.isQuestion !== true && { approval: awaited.id })
+          }
+          for (const observe of observers) observe(call.origin.describe)
         }
-        for (const observe of observers) observe(call.origin.describe)
+        if (!agent.features.callStatus) return 0
+        const { waitSeconds = 0 } = head
+        if (waitSeconds > 0) call.extend(waitSeconds)
+        connections.forward(agent, agent.line.callStatus.notification, body)
+        return waitSeconds
       }
-      if (!agent.features.callStatus) return undefined
-      const { waitSeconds = 0 } = head
-      if (waitSeconds > 0) call.extend(waitSeconds)
-      return waitSeconds
-    }
-)
+  )
 
 /** Forwards the status of a call, from its Computer, to its Agent. Gives the seconds that the Server and the Agent wait on. */
 export type ForwardCallStatus = Effect.Success<ReturnType<typeof makeCallStatusForwarding>>
@@ -78,7 +80,7 @@ export type ForwardCallStatus = Effect.Success<ReturnType<typeof makeCallStatusF
 export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections: Connections) {
   const nodeLink = yield* NodeLink
   const registry = yield* OfficeRegistry
-  const receive = yield* makeCallStatusReceiver
+  const receive = yield* makeCallStatusReceiver(connections)
 
   /** Announces a wait to the node of the Agent, and waits on here for as long as it does. */
   const announceToNode = (
@@ -109,10 +111,7 @@ export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections
       const call = head && findCall(computer.calls, head)
       if (call?.origin !== undefined) {
         const agent = connections.get(call.origin.describe().sid)
-        const waitSeconds = agent && receive(agent, [call], body)
-        if (agent === undefined || waitSeconds === undefined) return Effect.succeed(0)
-        connections.forward(agent, agent.line.callStatus.notification, body)
-        return Effect.succeed(waitSeconds)
+        return Effect.succeed(agent === undefined ? 0 : receive(agent, [call], body))
       }
       const [agent] = registry.members(office)
       if (agent?.membership.role !== "agent" || agent.node === nodeLink.node) return Effect.succeed(0)

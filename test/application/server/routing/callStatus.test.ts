@@ -50,23 +50,27 @@ const callTo = (computer: string, reqId: string, agent?: string) =>
 
 describe("the status of a call of an Agent of this node", () => {
   const receive = Effect.gen(function* () {
-    const agent = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
+    const { link, sent } = makeLink("ada")
+    const parts = yield* makeParts()
+    const agent = yield* openMember(parts, link, "agent")
     const call = callTo("pc", "r")
-    const receiver = yield* makeCallStatusReceiver
-    const silent = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
+    const receiver = yield* makeCallStatusReceiver(parts.connections)
+    const silent = yield* openMember(yield* makeParts(), link, "agent")
     Object.assign(agent, { features: { ...agent.features, callStatus: true } })
     return {
       call,
       receive: (computer: string, reqId: string) => receiver(agent, [call], waits(computer, reqId)),
       receiveBody: (body: Body) => receiver(agent, [call], body),
-      receiveWithout: () => receiver(silent, [call], waits("pc", "r"))
+      receiveWithout: () => receiver(silent, [call], waits("pc", "r")),
+      sent
     }
   })
 
   const test = effectWith(receive)
 
-  test("extends the call", ({ call, receive: from }) => {
+  test("extends the call, and is sent to the Agent", ({ call, receive: from, sent }) => {
     assert.strictEqual(from("pc", "r"), 300)
+    assert.deepStrictEqual(sent, [{ event: "notify:update_tool_call", body: waits("pc", "r") }])
     assert.strictEqual(call.reported?.status?._tag, "WaitingForConsent")
     assert.deepStrictEqual(call.takeExtension(), Duration.seconds(300))
   })
@@ -76,8 +80,9 @@ describe("the status of a call of an Agent of this node", () => {
     ["another call", "pc", "other"]
   ] as const)("is that of its Computer: one of %s changes nothing", ([, computer, reqId]) =>
     Effect.gen(function* () {
-      const { call, receive: from } = yield* receive
-      assert.isUndefined(from(computer, reqId))
+      const { call, receive: from, sent } = yield* receive
+      assert.strictEqual(from(computer, reqId), 0)
+      assert.isEmpty(sent)
       assert.isUndefined(call.reported)
       assert.deepStrictEqual(call.takeExtension(), Duration.zero)
     })
@@ -100,22 +105,29 @@ describe("the status of a call of an Agent of this node", () => {
 
   it.effect("is that of the caller that it names, where two use one id", () =>
     Effect.gen(function* () {
-      const agent = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
+      const { link, sent } = makeLink("ada")
+      const parts = yield* makeParts()
+      const agent = yield* openMember(parts, link, "agent")
       Object.assign(agent, { features: { ...agent.features, callStatus: true } })
-      const receiver = yield* makeCallStatusReceiver
+      const receiver = yield* makeCallStatusReceiver(parts.connections)
       const [ada, ann] = [callTo("pc", "r", "ada"), callTo("pc", "r", "operator:ann")]
       const named = jsonBody({ computer: "pc", req_id: "r", agent: "operator:ann", status: "progress", progress: 1 })
-      assert.isUndefined(receiver(agent, [ada, ann], progress("pc", "r")))
-      assert.isDefined(receiver(agent, [ada, ann], named))
+      receiver(agent, [ada, ann], progress("pc", "r"))
+      receiver(agent, [ada, ann], named)
       assert.deepStrictEqual([ada.reported?.status?._tag, ann.reported?.status?._tag], [undefined, "Progressing"])
       // A Computer of an earlier version names no caller.
-      assert.isDefined(receiver(agent, [ada], progress("pc", "r")))
-      assert.isUndefined(receiver(agent, [ada], named))
+      receiver(agent, [ada], progress("pc", "r"))
+      receiver(agent, [ada], named)
+      assert.deepStrictEqual(
+        sent.map(({ body }) => body),
+        [named, progress("pc", "r")]
+      )
     })
   )
 
-  test("extends nothing for an Agent that does not know statuses", ({ call, receiveWithout }) => {
-    assert.isUndefined(receiveWithout())
+  test("extends nothing for an Agent that does not know statuses", ({ call, receiveWithout, sent }) => {
+    assert.strictEqual(receiveWithout(), 0)
+    assert.isEmpty(sent)
     assert.deepStrictEqual(call.takeExtension(), Duration.zero)
   })
 })
