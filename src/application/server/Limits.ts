@@ -1,5 +1,7 @@
 import { Context, Duration, Record } from "effect"
 import { maxIdentifierLength } from "../../domain/model/fields.ts"
+import { type ProtocolError, tooManyRequests } from "../../domain/model/ProtocolError.ts"
+import type { ServerMetrics } from "./observability/ServerMetrics.ts"
 
 /** A limit: its default, and how operators set it. */
 export interface LimitRow<A extends number | Duration.Duration = number | Duration.Duration> {
@@ -129,6 +131,18 @@ export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/Lim
       readonly [L in keyof Limits]: Limits[L]
     }
 })
+
+/** Counts a request beyond a limit, and gives its error. Milliseconds after which its client may retry are optional. */
+export const exceedLimit = (
+  { limitExceeded }: Pick<ServerMetrics["Service"], "limitExceeded">,
+  limit: keyof Limits | "pendingMembershipChanges",
+  max: number,
+  message: string,
+  retryAfter?: number
+): ProtocolError => {
+  limitExceeded(limit)
+  return tooManyRequests(message, formatLimitName(limit), max, retryAfter)
+}
 
 /** The name of a limit in protocol errors and metrics: snake case. */
 export const formatLimitName = (limit: string) => limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

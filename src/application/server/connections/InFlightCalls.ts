@@ -1,9 +1,9 @@
 import { Effect } from "effect"
-import { type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
+import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { Body } from "../../ports/Body.ts"
 import { ServerMetrics } from "../observability/ServerMetrics.ts"
 import type { Connection } from "./Connections.ts"
-import { formatLimitName, Limits } from "../Limits.ts"
+import { exceedLimit, Limits } from "../Limits.ts"
 import type { InFlightCall } from "./InFlightCall.ts"
 
 /** Memory of a request in progress beside its body: its fiber, its timer and its place in the limits. */
@@ -28,9 +28,8 @@ export const makeRequestBudget = Effect.gen(function* () {
     check: (connection: Connection, bytes: number): ProtocolError | undefined => {
       const held = connection.requestBytes + bytes
       if (held <= maxBytes - total) return undefined
-      metrics.limitExceeded("totalRequestBytes")
       const message = `Your requests in progress occupy ${held} bytes with this one, and the Server has no more memory`
-      return tooManyRequests(message, formatLimitName("totalRequestBytes"), maxBytes, retryAfter)
+      return exceedLimit(metrics, "totalRequestBytes", maxBytes, message, retryAfter)
     },
     /** Adds the bytes of a request that starts, and takes those of one that ends: then `bytes` is negative. */
     change: (connection: Connection, bytes: number): void => {
@@ -61,8 +60,7 @@ export const makeInFlightCalls = Effect.fnUntraced(function* (requestBudget: Req
   const checkLimit = (count: number, limit: "callsPerAgent" | "callsPerComputer", subject: string) => {
     const max = limits[limit]
     if (count < max) return undefined
-    metrics.limitExceeded(limit)
-    return tooManyRequests(`${subject} ${max} calls under way and may have no more`, formatLimitName(limit), max)
+    return exceedLimit(metrics, limit, max, `${subject} ${max} calls under way and may have no more`)
   }
 
   /** Calls to a Computer of another node. */

@@ -1,5 +1,5 @@
 import { Clock, Effect, Semaphore } from "effect"
-import { type ProtocolError, shuttingDown, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
+import { type ProtocolError, shuttingDown } from "../../../domain/model/ProtocolError.ts"
 import { recordRejection, takeToken } from "../../../domain/tokenBucket.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import {
@@ -10,7 +10,7 @@ import {
   type RequestHandler
 } from "./ClientRequest.ts"
 import { type Connections, isMember } from "../connections/Connections.ts"
-import { formatLimitName, Limits } from "../Limits.ts"
+import { exceedLimit, Limits } from "../Limits.ts"
 import { type RequestBudget, requestMemory } from "../connections/InFlightCalls.ts"
 import { MembershipObservers } from "../observability/observers.ts"
 import { Readiness } from "../observability/Readiness.ts"
@@ -25,37 +25,18 @@ const rateLimitReadPause = 100
 /** Joins and leaves of one client in progress. They are serialized, and a shared registry makes each of them slow. */
 const maxPendingMembershipChanges = 16
 
-const makeRejections = Effect.gen(function* () {
-  const metrics = yield* ServerMetrics
-  const observers = yield* MembershipObservers
-
-  const reject = (request: ClientRequest, error: ProtocolError): Effect.Effect<Reply> => {
-    observeRejection(observers, request, error)
-    return Effect.succeed(errorReply(request, error))
-  }
-
-  const exceeded = (
-    limit: keyof Limits | "pendingMembershipChanges",
-    message: string,
-    max: number,
-    retryAfter?: number
-  ): ProtocolError => {
-    metrics.limitExceeded(limit)
-    return tooManyRequests(message, formatLimitName(limit), max, retryAfter)
-  }
-
-  return { reject, exceeded }
-})
+/** Reports a rejected request to the observers, and gives its reply. */
+type Reject = (request: ClientRequest, error: ProtocolError) => Effect.Effect<Reply>
 
 /** Makes the function that runs the joins and leaves of each client one after the other, within its limits. */
 const makeMembershipGuard =
-  (requestBudget: RequestBudget, { exceeded, reject }: Effect.Success<typeof makeRejections>) =>
+  (requestBudget: RequestBudget, metrics: ServerMetrics["Service"], reject: Reject) =>
   (request: ClientRequest, handle: () => Effect.Effect<Reply>): Effect.Effect<Reply> => {
     const { connection } = request
     if (isMember(connection)) connection.outsideSince = connection.lastActivityAt
     if (connection.pendingMembershipChanges >= maxPendingMembershipChanges) {
       const message = `${maxPendingMembershipChanges} of your joins and leaves are under way: wait for them`
-      return reject(request, exceeded("pendingMembershipChanges", message, maxPendingMembershipChanges))
+      return reject(request, exceedLimit(metrics, "pendingMembershipChanges", maxPendingMembershipChanges, message))
     }
     const bytes = requestMemory(request.body)
     const memoryError = requestBudget.check(connection, bytes)
@@ -89,9 +70,12 @@ export const guardInbound = Effect.fnUntraced(function* (
   const limits = yield* Limits
   const metrics = yield* ServerMetrics
   const readiness = yield* Readiness
-  const rejections = yield* makeRejections
-  const { exceeded, reject } = rejections
-  const guardMembershipChange = makeMembershipGuard(requestBudget, rejections)
+  const observers = yield* MembershipObservers
+  const reject: Reject = (request, error) => {
+    observeRejection(observers, request, error)
+    return Effect.succeed(errorReply(request, error))
+  }
+  const guardMembershipChange = makeMembershipGuard(requestBudget, metrics, reject)
   const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = limits
   const rate = { burst, perSecond }
   const allowed = `${perSecond} messages a second, ${burst} at once`
@@ -104,7 +88,7 @@ export const guardInbound = Effect.fnUntraced(function* (
       const detail = `it went on sending far more than ${allowed}`
       connections.closeForLimit(connection, "messagesPerSecond", detail)
     }
-    const error = exceeded("messagesPerSecond", `More than ${allowed}`, perSecond, wait)
+    const error = exceedLimit(metrics, "messagesPerSecond", perSecond, `More than ${allowed}`, wait)
     if (isNotification(request.definition)) metrics.dropped("message")
     // Only the first one is reported: a flood must not displace other events from the audit.
     if (severity !== "first") return Effect.succeed(errorReply(request, error))
@@ -116,7 +100,7 @@ export const guardInbound = Effect.fnUntraced(function* (
     const backlog = request.connection.link.backlog()
     if (backlog <= backlogBytes / 2) return handle(request)
     const message = `${backlog} bytes wait for you: read them first`
-    return reject(request, exceeded("backlogBytes", message, backlogBytes, slowAgentRetryAfter))
+    return reject(request, exceedLimit(metrics, "backlogBytes", backlogBytes, message, slowAgentRetryAfter))
   }
 
   const rejectDraining = (request: ClientRequest) =>
