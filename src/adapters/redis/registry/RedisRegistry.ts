@@ -55,18 +55,12 @@ export const makeJoinOffice = (
     return yield* registryUnavailable()
   })
 
-  const attemptJoin = Effect.fnUntraced(function* (
-    session: Session,
-    membership: Membership,
-    terms: JoinTerms,
-    capacity: Capacity
-  ) {
+  const attemptJoin = Effect.fnUntraced(function* (membership: Membership, runJoin: ReturnType<typeof scripts.join>) {
     for (let attempt = 0; attempt < maxJoinAttempts; attempt++) {
       if (!isReady()) return yield* registryUnavailable()
       const inSync = yield* Effect.timeoutOption(sync.awaitInSync, Duration.sum(scriptTimeout, gracePeriod))
       if (Option.isNone(inSync)) return yield* registryUnavailable()
-      const joined = sync.outOfSyncOnError(scripts.join(session, membership, terms, capacity))
-      const outcome = yield* Effect.mapError(joined, registryUnavailable)
+      const outcome = yield* Effect.mapError(sync.outOfSyncOnError(runJoin), registryUnavailable)
       if (outcome === "joined") return
       if (Array.isArray(outcome)) {
         const [, name, joinedAt] = outcome
@@ -88,7 +82,7 @@ export const makeJoinOffice = (
     const onEntered = Deferred.makeUnsafe<void>()
     const endJoin = local.beginJoin(session.sid, membership.office, () => Deferred.doneUnsafe(onEntered, Exit.void))
     const reconcilesBefore = sync.reconcileCount()
-    yield* attemptJoin(session, membership, terms, capacity).pipe(
+    yield* attemptJoin(membership, scripts.join(session, membership, terms, capacity)).pipe(
       Effect.andThen(awaitJoinEcho(session.sid, membership.office, onEntered)),
       Effect.ensuring(Effect.sync(endJoin)),
       // A reconciliation during the join left out the current membership.
