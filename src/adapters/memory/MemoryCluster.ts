@@ -23,10 +23,7 @@ const layerTransport = ({ network }: MemoryCluster, node: string): Layer.Layer<N
       const { serve } = yield* TransportServer
       yield* Effect.acquireRelease(
         Effect.sync(() => void network.set(node, client)),
-        () =>
-          Effect.sync(() => {
-            if (network.get(node) === client) network.delete(node)
-          })
+        () => Effect.sync(() => network.delete(node))
       )
       return NodeTransport.of({
         node,
