@@ -20,8 +20,8 @@ export type StartRequest = (
   options: Omit<RequestOptions, "agent" | "headers"> & { readonly headers: { readonly [name: string]: string } }
 ) => ClientRequest
 
-/** The addresses of the servers that sent these responses, not those of proxies. */
-const senders = new WeakMap<IncomingMessage, string>()
+/** The addresses of the servers that sent these responses. A subclass of `Response` would load Node's fetch at every start. */
+const senders = new WeakMap<IncomingMessage | Response, string>()
 
 /**
  * How long a connection may be idle before a request, in milliseconds, when its server does not say how long it keeps it.
@@ -99,14 +99,11 @@ export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = E
   }
 })
 
-// A subclass of `Response` would load Node's fetch at the start of every process.
-const serverAddresses = new WeakMap<Response, string>()
-
 /** The address of the server that sent a response; `undefined` when it may be the address of a proxy. */
-export const serverAddressOf = (response: Response): string | undefined => serverAddresses.get(response)
+export const serverAddressOf = (response: Response): string | undefined => senders.get(response)
 
 export const withServerAddress = (response: Response, address: string | undefined): Response => {
-  if (address !== undefined) serverAddresses.set(response, address)
+  if (address !== undefined) senders.set(response, address)
   return response
 }
 
