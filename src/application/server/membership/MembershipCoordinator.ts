@@ -119,25 +119,21 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (parts: Mem
 
   /** Announces the pending changes in order, each one to all of its recipients before the next. */
   const announcePending = announceLock.withPermit(
-    Effect.suspend(() => {
+    Effect.gen(function* () {
       let sent = 0
-      return Effect.whileLoop({
-        while: () => pendingChanges.length > 0,
-        body: () => {
-          if (sent >= notificationsPerTurn) {
-            sent = 0
-            return Effect.yieldNow
-          }
-          const change = pendingChanges.shift()
-          if (change === undefined) return Effect.void
-          if ("recipients" in change) sent += change.recipients.length
-          return Effect.catchCause(
-            Effect.suspend(() => announceChange(change)),
-            (cause) => Effect.logError("membership notification failed", cause)
-          )
-        },
-        step: () => undefined
-      })
+      while (pendingChanges.length > 0) {
+        if (sent >= notificationsPerTurn) {
+          sent = 0
+          yield* Effect.yieldNow
+        }
+        const change = pendingChanges.shift()
+        if (change === undefined) return
+        if ("recipients" in change) sent += change.recipients.length
+        yield* Effect.catchCause(
+          Effect.suspend(() => announceChange(change)),
+          (cause) => Effect.logError("membership notification failed", cause)
+        )
+      }
     })
   )
 
