@@ -1,5 +1,6 @@
-import { type Duration, Effect, FiberSet } from "effect"
+import { type Duration, Effect } from "effect"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
+import { makeRefresher } from "../shared/Refresher.ts"
 
 /**
  * Notifies the office of changed parts of a Computer. Throttled per part: the first change is notified at once, later
@@ -12,32 +13,28 @@ export const makeChangeNotifier = Effect.fnUntraced(function* <Part extends stri
   fingerprints: () => ReadonlyMap<Part, () => string>,
   interval: Duration.Duration
 ) {
-  const fibers = yield* FiberSet.make<void>()
+  const { isRefreshing, refresh } = yield* makeRefresher(interval)
   const fingerprintOf = (part: Part) => fingerprints().get(part)?.()
   const notified = new Map([...fingerprints().keys()].map((part) => [part, fingerprintOf(part)]))
   const marked = new Set<Part>()
-  const active = new Set<Part>()
 
   const isDue = (part: Part) => marked.has(part) || fingerprintOf(part) !== notified.get(part)
 
-  const drain = Effect.fnUntraced(function* (part: Part) {
-    while (isDue(part)) {
+  const notifyIfDue = (part: Part) =>
+    Effect.suspend(() => {
+      if (!isDue(part)) return Effect.void
       marked.delete(part)
       notified.set(part, fingerprintOf(part))
-      yield* notify(part)
-      yield* Effect.sleep(interval)
-    }
-    active.delete(part)
-  })
-  const schedule = Effect.fnUntraced(function* (part: Part) {
-    if (active.has(part) || !isDue(part)) return
-    active.add(part)
-    yield* FiberSet.run(fibers, drain(part))
-  })
+      return notify(part)
+    })
+  const schedule = (part: Part) => refresh(part, notifyIfDue(part))
 
   return {
     /** Notifies of parts whose fingerprints differ from the last notification. */
-    observe: Effect.suspend(() => Effect.forEach(fingerprints().keys(), schedule, { discard: true })),
+    observe: Effect.suspend(() => {
+      const wanted = [...fingerprints().keys()].filter((part) => isRefreshing(part) || isDue(part))
+      return Effect.forEach(wanted, schedule, { discard: true })
+    }),
     /** Notifies of a change that the fingerprint does not show. */
     markChanged: (part: Part) =>
       Effect.suspend(() => {
