@@ -1,8 +1,8 @@
-import { Duration, Effect, Result, Stream } from "effect"
+import { Duration, Effect, Result } from "effect"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
 import { publishResult, publishTool } from "../../domain/tools/mcpConversion.ts"
 import type { McpSession } from "../ports/McpSession.ts"
-import { toolsOnlySession } from "../shared/toolsOnlySession.ts"
+import { toolsOnlySession, watchTools } from "../shared/toolsOnlySession.ts"
 import { Computer } from "./Computer.ts"
 
 /** Maximum duration of a call; callers set shorter timeouts themselves. */
@@ -33,17 +33,7 @@ export const makeComputerMcpSession = Effect.fnUntraced(function* (
         catalogue,
         (result, { entries }) => publishResult(result, entries.get(tool)?.tool)
       ),
-    watch: ({ tools }) =>
-      Effect.map(catalogue, (now) =>
-        tools
-          ? Stream.mapEffect(changes, () => catalogue).pipe(
-              Stream.prepend([now]),
-              Stream.changesWith((one, other) => one === other),
-              Stream.drop(1),
-              Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
-            )
-          : Stream.never
-      ),
+    watch: watchTools(Effect.succeed(changes), catalogue),
     ping: Effect.void,
     closed: Effect.never
   }

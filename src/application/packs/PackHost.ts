@@ -196,7 +196,7 @@ const make = Effect.fnUntraced(function* (
           ? Effect.fail(new PackError({ reason: "unknown_tool", message: `No tool at ${endpoint} any more` }))
           : running.call({ ...call, tool }, options)
       }),
-    session: yield* makePackSession(tableRef),
+    session: makePackSession(tableRef),
     rescan: Effect.asVoid(Effect.andThen(scanSafely, allLoaded))
   }
 })

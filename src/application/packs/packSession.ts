@@ -1,9 +1,9 @@
-import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
+import { Effect, SubscriptionRef } from "effect"
 import { stringOrEmpty } from "../../domain/json.ts"
 import { formatFailedCall } from "../../domain/packs/params/paramsProblems.ts"
 import type { InspectedPart } from "../../domain/page/Inspection.ts"
-import type { McpChange, McpSession } from "../ports/McpSession.ts"
-import { toolNotFoundError, toolsOnlySession, watchHub } from "../shared/toolsOnlySession.ts"
+import type { McpSession } from "../ports/McpSession.ts"
+import { toolNotFoundError, toolsOnlySession, watchTools } from "../shared/toolsOnlySession.ts"
 import { withParts } from "../shared/page/partsResource.ts"
 import type { PackTable, PackView } from "./PackTable.ts"
 
@@ -17,37 +17,28 @@ const describePack = ({ name, status }: PackView): InspectedPart => ({
   offers: status._tag === "Ready" ? status.tools.map((tool) => stringOrEmpty(tool["name"])) : []
 })
 
+/** Changes with what a Computer lists, and with the failed packs: it reads the parts again when the tools change. */
+const toolsText = (table: PackTable): string =>
+  JSON.stringify([definitions(table), table.views.filter(({ status }) => status._tag === "Failed")])
+
 /** Combines all tools of all packs into one MCP peer. */
-export const makePackSession = Effect.fnUntraced(function* (
-  tableRef: SubscriptionRef.SubscriptionRef<PackTable>
-): Effect.fn.Return<McpSession, never, Scope.Scope> {
-  const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(1), PubSub.shutdown)
-  yield* SubscriptionRef.changes(tableRef).pipe(
-    // A Computer reads the parts again when the tools change, and reports a failed pack.
-    Stream.map((table) =>
-      JSON.stringify([definitions(table), table.views.filter(({ status }) => status._tag === "Failed")])
-    ),
-    Stream.changes,
-    // The first element is the current table.
-    Stream.drop(1),
-    Stream.runForEach(() => PubSub.publish(hub, { _tag: "ToolsChanged" })),
-    Effect.forkScoped({ startImmediately: true })
-  )
-  return {
-    ...withParts(toolsOnlySession("a2c-tools"), () => SubscriptionRef.getUnsafe(tableRef).views.map(describePack)),
-    listTools: () =>
-      Effect.map(SubscriptionRef.get(tableRef), (table) => ({ items: definitions(table), nextCursor: undefined })),
-    callTool: (name, params, options = {}) =>
-      Effect.suspend(() => {
-        const tool = SubscriptionRef.getUnsafe(tableRef).tools.get(name)
-        if (tool === undefined) return Effect.fail(toolNotFoundError(name))
-        const call = { tool: tool.originalName, params, form: false, files: {} }
-        return Effect.catch(tool.running.call(call, options), (error) =>
-          Effect.succeed({ content: [{ type: "text", text: formatFailedCall(error) }], isError: true })
-        )
-      }),
-    watch: watchHub(hub),
-    ping: Effect.void,
-    closed: Effect.never
-  }
+export const makePackSession = (tableRef: SubscriptionRef.SubscriptionRef<PackTable>): McpSession => ({
+  ...withParts(toolsOnlySession("a2c-tools"), () => SubscriptionRef.getUnsafe(tableRef).views.map(describePack)),
+  listTools: () =>
+    Effect.map(SubscriptionRef.get(tableRef), (table) => ({ items: definitions(table), nextCursor: undefined })),
+  callTool: (name, params, options = {}) =>
+    Effect.suspend(() => {
+      const tool = SubscriptionRef.getUnsafe(tableRef).tools.get(name)
+      if (tool === undefined) return Effect.fail(toolNotFoundError(name))
+      const call = { tool: tool.originalName, params, form: false, files: {} }
+      return Effect.catch(tool.running.call(call, options), (error) =>
+        Effect.succeed({ content: [{ type: "text", text: formatFailedCall(error) }], isError: true })
+      )
+    }),
+  watch: watchTools(
+    Effect.succeed(SubscriptionRef.changes(tableRef)),
+    Effect.map(SubscriptionRef.get(tableRef), toolsText)
+  ),
+  ping: Effect.void,
+  closed: Effect.never
 })

@@ -1,4 +1,4 @@
-import { Effect, PubSub, Stream } from "effect"
+import { Effect, PubSub, type Scope, Stream } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import {
@@ -42,6 +42,25 @@ export const pageOfListing = (items: ReadonlyArray<JsonObject>, size: number, cu
   const nextCursor = end < items.length ? String(end) : undefined
   return Effect.succeed({ items: items.slice(start, end), nextCursor })
 }
+
+/**
+ * Makes the function that watches the tools of a session. They have changed when another value of `source` follows one of
+ * the `changes`.
+ */
+export const watchTools =
+  (
+    changes: Effect.Effect<Stream.Stream<unknown>, never, Scope.Scope>,
+    source: Effect.Effect<unknown>
+  ): McpSession["watch"] =>
+  ({ tools }) =>
+    Effect.zipWith(changes, source, (changed, first) => {
+      if (!tools) return Stream.never
+      let last = first
+      return Stream.mapEffect(changed, () => source).pipe(
+        Stream.filter((now) => last !== (last = now)),
+        Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
+      )
+    })
 
 /** Makes the function that watches the changes of a hub. */
 export const watchHub =

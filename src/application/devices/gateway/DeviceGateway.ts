@@ -20,7 +20,7 @@ import type { DeviceService } from "../../../domain/devices/serviceDefinitions.t
 import { computeOnce } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { InspectedPart } from "../../../domain/page/Inspection.ts"
-import { pageOfListing, toolNotFoundError, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
+import { pageOfListing, toolNotFoundError, toolsOnlySession, watchTools } from "../../shared/toolsOnlySession.ts"
 import { withParts } from "../../shared/page/partsResource.ts"
 
 /** Accepts devices over TCP and exposes their services as MCP peers (seed 002). */
@@ -106,15 +106,7 @@ const makeToolMembers = (
         ? Effect.fail(toolNotFoundError(tool))
         : found.entry.calls.call(found.service, service, params)
     }),
-  watch: ({ tools }) =>
-    Effect.map(registry.changes, (changes) => {
-      if (!tools) return Stream.never
-      let last = source()
-      return changes.pipe(
-        Stream.filter(() => last !== (last = source())),
-        Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
-      )
-    })
+  watch: watchTools(registry.changes, Effect.sync(source))
 })
 
 const describeDevice = ({ device, faults }: DeviceEntry): InspectedPart => ({
