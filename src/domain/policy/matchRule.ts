@@ -1,21 +1,15 @@
-import { isJsonObject, type JsonObject } from "../json.ts"
+import type { JsonObject } from "../json.ts"
+import { jsonMemberAt, unescapePointerSegment } from "../schemas/jsonSchema.ts"
 import { listToolNames, type ToolNames } from "../tools/naming.ts"
 import { matchesPattern, matchesToolPattern } from "../wildcard.ts"
 import type { ArgumentTest, Rule } from "./parseRules.ts"
 import { type PolicyCall, type TestedAnnotation, testedAnnotations } from "./Rule.ts"
 
-const memberOf = (value: unknown, key: string): unknown => {
-  if (Array.isArray(value))
-    return /^(?:0|[1-9]\d*)$/.test(key) ? (value as ReadonlyArray<unknown>)[Number(key)] : undefined
-  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
-}
-
 /** The value of an argument by its name or JSON Pointer; `undefined` when it is absent. */
-const argumentOf = (params: JsonObject, argument: string): unknown => {
-  if (!argument.startsWith("/")) return memberOf(params, argument)
-  const keys = argument.slice(1).split("/")
-  return keys.reduce<unknown>((value, key) => memberOf(value, key.replaceAll("~1", "/").replaceAll("~0", "~")), params)
-}
+const argumentOf = (params: JsonObject, argument: string): unknown =>
+  argument.startsWith("/")
+    ? argument.slice(1).split("/").map(unescapePointerSegment).reduce<unknown>(jsonMemberAt, params)
+    : jsonMemberAt(params, argument)
 
 const meetsTest = (value: unknown, test: ArgumentTest): boolean => {
   if (value === undefined) return test.present === false

@@ -32,17 +32,17 @@ const decodePercentCodes = (codes: string): string => {
 export const decodePointerSegment = (segment: string): string =>
   unescapePointerSegment(segment.replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, decodePercentCodes))
 
+/** The member of an object, or the item of a list, by its name or index; undefined without one. */
+export const jsonMemberAt = (node: unknown, key: string | number): unknown =>
+  typeof node === "object" && node !== null && Object.hasOwn(node, key) && !(Array.isArray(node) && key === "length")
+    ? Reflect.get(node, key)
+    : undefined
+
 /** Resolves a reference such as `#/$defs/Level` within a document; undefined when it leads elsewhere or nowhere. */
-export const resolveRef = (root: unknown, reference: string): unknown => {
-  if (reference !== "#" && !reference.startsWith("#/")) return undefined
-  let node: unknown = root
-  for (const part of reference.split("/").slice(1)) {
-    const key = decodePointerSegment(part)
-    if (Array.isArray(node)) node = /^\d+$/.test(key) ? node[Number(key)] : undefined
-    else node = isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined
-  }
-  return node
-}
+export const resolveRef = (root: unknown, reference: string): unknown =>
+  reference === "#" || reference.startsWith("#/")
+    ? reference.split("/").slice(1).map(decodePointerSegment).reduce(jsonMemberAt, root)
+    : undefined
 
 export const asArray = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 

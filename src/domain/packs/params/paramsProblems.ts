@@ -1,5 +1,5 @@
 import { truncateQuote } from "../../errorMessage.ts"
-import { unescapePointerSegment } from "../../schemas/jsonSchema.ts"
+import { jsonMemberAt, unescapePointerSegment } from "../../schemas/jsonSchema.ts"
 import { formatViolation, type SchemaViolation } from "../../schemas/SchemaViolation.ts"
 import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
@@ -11,22 +11,19 @@ export interface StandardIssue {
 /** Each item of a long list can cause a problem. */
 const maxProblems = 100
 
-const memberAt = (node: unknown, key: string | number): unknown =>
-  typeof node === "object" && node !== null && Object.hasOwn(node, key) ? Reflect.get(node, key) : undefined
-
 const toLocation = (keys: ReadonlyArray<string | number>, params: unknown): ReadonlyArray<string | number> => {
   let node = params
   return keys.map((key) => {
     const place = Array.isArray(node) && /^\d+$/.test(String(key)) ? Number(key) : key
-    node = memberAt(node, place)
+    node = jsonMemberAt(node, place)
     return place
   })
 }
 
 const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boolean => {
-  const parent = keys.slice(0, -1).reduce(memberAt, params)
+  const parent = keys.slice(0, -1).reduce(jsonMemberAt, params)
   const last = keys.at(-1)
-  return last !== undefined && typeof parent === "object" && parent !== null && memberAt(parent, last) === undefined
+  return last !== undefined && typeof parent === "object" && parent !== null && jsonMemberAt(parent, last) === undefined
 }
 
 const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem =>

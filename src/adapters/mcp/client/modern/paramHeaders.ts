@@ -4,6 +4,7 @@ import type { McpSession } from "../../../../application/ports/McpSession.ts"
 import { listAllPages } from "../../../../application/shared/paging.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { asObject, asString, isJsonObject, type JsonObject } from "../../../../domain/json.ts"
+import { schemaMapKeywords } from "../../../../domain/schemas/jsonSchema.ts"
 
 /** A parameter of a tool that is also a header of its calls (SEP-2243). */
 interface ParamHeader {
@@ -13,9 +14,6 @@ interface ParamHeader {
 }
 
 const keyword = "x-mcp-header"
-
-/** Keywords whose members are schemas by name. */
-const namingKeywords = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"])
 
 /** Keywords with values, which are no schemas. */
 const valueKeywords = new Set([keyword, "const", "default", "enum", "examples"])
@@ -40,7 +38,7 @@ export const findParamHeaders = (inputSchema: unknown): Result.Result<ReadonlyAr
     if (keyword in schema) declare(schema, path)
     for (const [name, child] of Object.entries(schema).filter(([one]) => !valueKeywords.has(one))) {
       const below = name === "properties" ? path : undefined
-      if (!namingKeywords.has(name) || !isJsonObject(child)) visit(child, undefined)
+      if (!schemaMapKeywords.has(name) || !isJsonObject(child)) visit(child, undefined)
       else for (const [key, one] of Object.entries(child)) visit(one, below && [...below, key])
     }
   }
