@@ -205,15 +205,12 @@ const makeUrisText = (matches: (uri: string) => boolean) => {
   )
 }
 
-const hasMoreThanTools = ({ prompts, resources, session, templates }: OfferedServer): boolean =>
-  prompts.length > 0 ||
-  templates.length > 0 ||
-  session.info.instructions !== undefined ||
-  resources.some(isAppResource) ||
-  plainResourcesHash(resources) !== ""
-
-const describeExtras = ({ config: { name }, prompts, resources, session: { info }, templates }: OfferedServer) =>
-  [name, info.instructions, prompts, templates, resources.filter(isAppResource), plainResourcesHash(resources)] as const
+/** What a server offers beside tools, windows and documents, with its name; empty for one that offers nothing else. */
+const describeExtras = ({ config: { name }, prompts, resources, session: { info }, templates }: OfferedServer) => {
+  const apps = resources.filter(isAppResource)
+  const extras = [info.instructions, prompts, templates, apps, plainResourcesHash(resources)]
+  return extras.some((extra) => extra !== undefined && extra.length > 0) ? [[name, ...extras]] : []
+}
 
 /**
  * Makes a function that builds the snapshot of servers in these states. Snapshots share their unchanged parts with the
@@ -242,7 +239,7 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
   const serversTextOf = cacheLatest(
     (running: Servers) =>
       running.flatMap(({ prompts, resources, session, templates }) => [prompts, resources, templates, session]),
-    (running) => JSON.stringify(running.filter(hasMoreThanTools).map(describeExtras))
+    (running) => JSON.stringify(running.flatMap(describeExtras))
   )
   const windowsTextOf = makeUrisText(isWindowUri)
   const documentsTextOf = makeUrisText(isDocumentUri)
