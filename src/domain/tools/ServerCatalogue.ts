@@ -1,10 +1,10 @@
-import { Result, Schema } from "effect"
+import { Record, Result, Schema } from "effect"
 import { sha256Hex } from "./toolPins.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import { canonicalJson, checkJsonBody, JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 import { makeDecoder } from "../validation.ts"
-import { repairListing, reservedKeysOf, type ListName } from "./listings/mcpListings.ts"
+import { repairListing, reservedKeysOf } from "./listings/mcpListings.ts"
 import type { ComputerName } from "../model/ids.ts"
 
 const McpInfo = Schema.Struct({
@@ -83,17 +83,13 @@ export const sealCatalogue = (key: CatalogueKey, catalogue: ServerCatalogue): Re
 }
 
 /** Repairs lists that an earlier version stored as the MCP server had sent them. */
-const repairCatalogue = (catalogue: ServerCatalogue): ServerCatalogue => {
-  const isKept = reservedKeysOf(catalogue.info.name)
-  const repair = (list: ListName, items: ReadonlyArray<JsonObject>) => repairListing(list, items, isKept).items
-  return {
-    info: catalogue.info,
-    tools: repair("tools", catalogue.tools),
-    resources: repair("resources", catalogue.resources),
-    prompts: repair("prompts", catalogue.prompts),
-    templates: repair("resourceTemplates", catalogue.templates),
-    ...definedOnly({ freshUntil: catalogue.freshUntil })
-  }
+const repairCatalogue = ({ freshUntil, info, ...lists }: ServerCatalogue): ServerCatalogue => {
+  const isKept = reservedKeysOf(info.name)
+  const repaired = Record.map(
+    lists,
+    (items, list) => repairListing(list === "templates" ? "resourceTemplates" : list, items, isKept).items
+  )
+  return { info, ...repaired, ...definedOnly({ freshUntil }) }
 }
 
 /** Verifies the digest, and gives the catalogue. */
