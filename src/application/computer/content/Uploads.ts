@@ -1,6 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
-import { Clock, Duration, Effect, FiberMap, Option, Result, Semaphore } from "effect"
+import { Duration, Effect, FiberMap, Option, Result, Semaphore } from "effect"
 import { Base64 } from "effect/encoding"
 import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { uploadRejected } from "../../../domain/blobs/blobErrors.ts"
@@ -28,7 +28,7 @@ const defaultMaxBytes = 100 * 1024 * 1024
 /** An upload without a chunk for this long ends. */
 const idleTimeout = Duration.minutes(2)
 
-const makeUpload = (declaration: UploadDeclaration, caller: OfficeCaller, lastChunkAt: number) => ({
+const makeUpload = (declaration: UploadDeclaration, caller: OfficeCaller) => ({
   ...declaration,
   id: secureRandomHex(16),
   caller,
@@ -36,8 +36,7 @@ const makeUpload = (declaration: UploadDeclaration, caller: OfficeCaller, lastCh
   /** Orders the chunks, and the end of the upload. */
   lock: Semaphore.makeUnsafe(1),
   part: undefined as LandingPart | undefined,
-  received: 0,
-  lastChunkAt
+  received: 0
 })
 type Upload = ReturnType<typeof makeUpload>
 
@@ -73,26 +72,21 @@ const makeUploadsInProgress = Effect.fnUntraced(function* (maxBytes: number) {
       return upload.part?.discard ?? Effect.void
     })
 
-  const end = (upload: Upload): Effect.Effect<void> => Effect.uninterruptible(upload.lock.withPermit(release(upload)))
+  /** A chunk may restart the timer of an upload that waits for its lock to end. */
+  const end = (upload: Upload): Effect.Effect<void> => upload.lock.withPermit(Effect.uninterruptible(release(upload)))
 
-  const endWhenIdle = Effect.fnUntraced(function* (upload: Upload) {
-    let left = Duration.toMillis(idleTimeout)
-    while (left > 0) {
-      yield* Effect.sleep(Duration.millis(left))
-      left = upload.lastChunkAt + Duration.toMillis(idleTimeout) - (yield* Clock.currentTimeMillis)
-    }
+  const endIdle = Effect.fnUntraced(function* (upload: Upload) {
+    yield* Effect.sleep(idleTimeout)
     yield* Effect.logInfo("upload ended", { reason: "idle", received: upload.received, of: upload.totalSize })
     yield* end(upload)
   })
 
   const begin = Effect.fnUntraced(function* (request: CallRequest<"putBlob">, caller: OfficeCaller) {
     const declaration = yield* Effect.fromResult(parseDeclaration(request, maxBytes))
-    const lastChunkAt = yield* Clock.currentTimeMillis
     if (isClosing) return yield* uploadRejected("forbidden")
     if (uploads.size >= maxUploads) return yield* uploadRejected("busy")
-    const upload = makeUpload(declaration, caller, lastChunkAt)
+    const upload = makeUpload(declaration, caller)
     uploads.set(upload.id, upload)
-    yield* FiberMap.run(timers, upload.id, endWhenIdle(upload))
     return upload
   })
 
@@ -106,7 +100,7 @@ const makeUploadsInProgress = Effect.fnUntraced(function* (maxBytes: number) {
 
   const reset = Effect.suspend(() =>
     Effect.forEach([...uploads.values()], end, { concurrency: "unbounded", discard: true })
-  )
+  ).pipe(Effect.uninterruptible)
   yield* Effect.addFinalizer(() => {
     isClosing = true
     return reset
@@ -116,6 +110,7 @@ const makeUploadsInProgress = Effect.fnUntraced(function* (maxBytes: number) {
     find,
     release,
     isOpen: ({ id }: Upload) => uploads.has(id),
+    restartTimer: (upload: Upload) => FiberMap.run(timers, upload.id, endIdle(upload)),
     endTimer: ({ id }: Upload) => FiberMap.remove(timers, id),
     reset
   }
@@ -136,7 +131,6 @@ const receive = Effect.fnUntraced(function* (
   upload.hash.update(bytes)
   yield* orIoError(part.append(bytes))
   upload.received = received
-  upload.lastChunkAt = yield* Clock.currentTimeMillis
   const reply = { uploadId: upload.id, chunkOffset, reqId }
   if (!eof) return reply
   if (bytesToHex(upload.hash.digest()) !== upload.sha256) return yield* uploadRejected("integrity")
@@ -158,7 +152,7 @@ export const makeUploads = Effect.fnUntraced(function* (options: UploadOptions |
   }
   const { collectOrphans, openPart } = landing.value
   const { folder, maxBytes = defaultMaxBytes } = options
-  const { begin, endTimer, find, isOpen, release, reset } = yield* makeUploadsInProgress(maxBytes)
+  const { begin, endTimer, find, isOpen, release, reset, restartTimer } = yield* makeUploadsInProgress(maxBytes)
 
   const putBlob = Effect.fnUntraced(function* (request: CallRequest<"putBlob">, caller: OfficeCaller) {
     const upload = yield* request.uploadId === undefined ? begin(request, caller) : find(request.uploadId, caller)
@@ -167,7 +161,7 @@ export const makeUploads = Effect.fnUntraced(function* (options: UploadOptions |
       isOpen(upload) ? receive(openPart(folder), upload, request) : Effect.fail(uploadRejected("invalid_upload"))
     ).pipe(
       Effect.onError(() => release(upload)),
-      Effect.tap(({ landingPath }) => (landingPath === undefined ? Effect.void : release(upload)))
+      Effect.tap(({ landingPath }) => (landingPath === undefined ? restartTimer(upload) : release(upload)))
     )
     // The timer ends outside of the lock, for which it may wait.
     const ended = Effect.suspend(() => (isOpen(upload) ? Effect.void : endTimer(upload)))
