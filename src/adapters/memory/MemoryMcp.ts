@@ -12,6 +12,7 @@ import {
   protocolFailure,
   sessionError
 } from "../../application/ports/McpSession.ts"
+import { askResponder } from "../../application/shared/questions/askUntilValid.ts"
 import { pageOfListing, watchHub } from "../../application/shared/toolsOnlySession.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
@@ -36,8 +37,7 @@ const toToolContext = ({
   responder
 }: McpCallOptions): Parameters<MemoryTool["run"]>[1] => ({
   progress: onProgress,
-  ask: (request) =>
-    responder?.modes.includes(request.mode) === true ? responder.answer(request) : Effect.succeed({ action: "decline" })
+  ask: (request) => askResponder(responder, request)
 })
 
 export interface MemoryResource {

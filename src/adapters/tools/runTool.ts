@@ -1,5 +1,6 @@
 import { type Context, Effect, Result } from "effect"
 import type { McpCallOptions, McpProgress } from "../../application/ports/McpSession.ts"
+import { askResponder } from "../../application/shared/questions/askUntilValid.ts"
 import { type JsonObject, isJsonObject, parseJsonOrThrow } from "../../domain/json.ts"
 import { type InputAnswer, parseInputRequest } from "../../domain/model/InputRequest.ts"
 import type { ToolContext, ToolQuestion } from "../packs/author/BaseMcpTool.ts"
@@ -86,14 +87,12 @@ const toProgress = ({ message, progress, total }: McpProgress): McpProgress => (
 })
 
 /** Asks the user of a call. An invalid question is a defect of its tool. */
-const askResponder = (responder: McpCallOptions["responder"], question: ToolQuestion): Effect.Effect<InputAnswer> =>
+const askUser = (responder: McpCallOptions["responder"], question: ToolQuestion): Effect.Effect<InputAnswer> =>
   Effect.suspend(() => {
     const mode = "url" in question ? "url" : "form"
     const parsed = parseInputRequest({ ...question, mode, requestedSchema: "schema" in question && question.schema })
     if (Result.isFailure(parsed)) return Effect.die(new TypeError(`ask: ${parsed.failure}`))
-    return responder?.modes.includes(mode) === true
-      ? responder.answer(parsed.success)
-      : Effect.succeed({ action: "decline" })
+    return askResponder(responder, parsed.success)
   })
 
 /** What the host gives to a tool for a call. */
@@ -115,8 +114,7 @@ export const runTool = <E>(
       const { config, enter, logger, requester, responder } = host
       const controller = new AbortController()
       const { signal } = controller
-      const ask = (question: ToolQuestion) =>
-        Effect.runPromiseWith(services)(askResponder(responder, question), { signal })
+      const ask = (question: ToolQuestion) => Effect.runPromiseWith(services)(askUser(responder, question), { signal })
       const progress = (step: McpProgress) => {
         if (Number.isFinite(step.progress)) report(toProgress(step))
       }

@@ -1,17 +1,12 @@
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, FiberSet, Result } from "effect"
 import { type InputResponder, sessionError } from "../../../application/ports/McpSession.ts"
+import { askResponder } from "../../../application/shared/questions/askUntilValid.ts"
 import { asObject, type JsonObject } from "../../../domain/json.ts"
-import { type InputAnswer, type InputRequest, parseInputRequest } from "../../../domain/model/InputRequest.ts"
+import { type InputAnswer, parseInputRequest } from "../../../domain/model/InputRequest.ts"
 
 /** Questions of one response; a server can ask again. */
 const maxQuestions = 16
-
-const declined: InputAnswer = { action: "decline" }
-
-/** Asks a responder. A question that it cannot answer is declined. */
-export const askResponder = (responder: InputResponder | undefined, request: InputRequest) =>
-  responder?.modes.includes(request.mode) === true ? responder.answer(request) : Effect.succeed(declined)
 
 /**
  * Answers the questions that a server of the modern era sends instead of a result, one after the other. Fails for a
@@ -64,7 +59,7 @@ export const makeInputHandler = Effect.gen(function* () {
       const question = parseInputRequest(asObject(params))
       if (Result.isFailure(question)) throw new McpError(ErrorCode.InvalidParams, question.failure)
       const call = [...calls].at(-1)
-      if (call === undefined) return { ...declined }
+      if (call === undefined) return { action: "decline" }
       const answered = Effect.raceFirst(askResponder(call.responder, question.success), Deferred.await(call.ended))
       return { ...(await run(answered, { signal })) }
     }

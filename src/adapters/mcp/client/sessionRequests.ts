@@ -13,7 +13,7 @@ import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { parseInputRequest } from "../../../domain/model/InputRequest.ts"
 import { callAsTask } from "./clientTasks.ts"
 import type { RequestHandlers, SendRequest } from "./mcpMessages.ts"
-import { askResponder } from "./inputHandler.ts"
+import { askResponder } from "../../../application/shared/questions/askUntilValid.ts"
 import { makeMcpTelemetry, type McpConnection } from "../mcpTelemetry.ts"
 
 /** How often a call is repeated after the pages that its MCP server wants to be opened first. */

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import { Deferred, Effect, FiberSet, Match, Option, type Scope } from "effect"
 import type { McpCallOptions, McpProgress } from "../../../application/ports/McpSession.ts"
+import { askResponder } from "../../../application/shared/questions/askUntilValid.ts"
 import {
   type LoadedPack,
   type PackCall,
@@ -210,11 +211,7 @@ export const loadIsolated = Effect.fnUntraced(function* (
     const result = yield* Deferred.make<JsonObject, PackError>()
     const run = yield* FiberSet.makeRuntime<never>()
     const onQuestion = (question: number, request: InputRequest) =>
-      run(
-        Effect.map(responder?.answer(request) ?? Effect.succeed({ action: "decline" } as const), (answer) =>
-          child.send({ type: "answer", question, answer })
-        )
-      )
+      run(Effect.map(askResponder(responder, request), (answer) => child.send({ type: "answer", question, answer })))
     return yield* withProgress(onProgress, (report) => {
       pendingCalls.set(id, { result, onProgress: report, onQuestion })
       child.send({ type: "call", id, call, ...definedOnly({ modes: responder?.modes, requester }) })

@@ -1,6 +1,14 @@
 import { Cause, Effect } from "effect"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import type { InputResponder } from "../../ports/McpSession.ts"
+
+/** Asks the responder of a call. A question that it cannot answer is declined. */
+export const askResponder = (
+  responder: InputResponder | undefined,
+  request: InputRequest
+): Effect.Effect<InputAnswer> =>
+  responder?.modes.includes(request.mode) === true ? responder.answer(request) : Effect.succeed({ action: "decline" })
 
 /** Gives the answer of a program, or another one when the program fails, which `log` writes. */
 export const answerOr = <A, B>(
