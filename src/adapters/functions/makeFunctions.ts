@@ -214,19 +214,18 @@ export const makeFunctionsWith = Effect.fnUntraced(function* (
       ? Effect.fail(toolNotFoundError(name))
       : callTool(tool, args, { ...options, config: {}, enter: enterDirectly, logger })
   }
-  const { info, readResource } = toolsOnlySession(host, instructions)
+  const base = toolsOnlySession(host, instructions)
   const list = (offered: ReadonlyMap<string, { readonly definition: JsonObject }>) => () =>
     Effect.sync(() => ({ items: Array.from(offered.values(), ({ definition }) => definition), nextCursor: undefined }))
   return {
     session: {
-      info: { ...info, capabilities: { tools: true, resources: true, subscribe: true } },
+      ...base,
+      info: { ...base.info, capabilities: { tools: true, resources: true, subscribe: true } },
       listTools: list(tools.values),
       listResources: list(resources.values),
-      readResource: (uri) => Effect.suspend(() => findResource(uri)?.read ?? readResource(uri)),
+      readResource: (uri) => Effect.suspend(() => findResource(uri)?.read ?? base.readResource(uri)),
       callTool: (name, args, options = {}) => Effect.suspend(() => call(name, args, options)),
-      watch: (wanted) => Effect.map(watchHub(hub)(wanted), Stream.buffer(backlog)),
-      ping: Effect.void,
-      closed: Effect.never
+      watch: (wanted) => Effect.map(watchHub(hub)(wanted), Stream.buffer(backlog))
     },
     offer,
     changed: (name) => {

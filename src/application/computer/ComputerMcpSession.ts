@@ -33,8 +33,6 @@ export const makeComputerMcpSession = Effect.fnUntraced(function* (
         catalogue,
         (result, { entries }) => publishResult(result, entries.get(tool)?.tool)
       ),
-    watch: watchTools(Effect.succeed(changes), catalogue),
-    ping: Effect.void,
-    closed: Effect.never
+    watch: watchTools(Effect.succeed(changes), catalogue)
   }
 })

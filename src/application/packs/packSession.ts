@@ -38,7 +38,5 @@ export const makePackSession = (tableRef: SubscriptionRef.SubscriptionRef<PackTa
   watch: watchTools(
     Effect.succeed(SubscriptionRef.changes(tableRef)),
     Effect.map(SubscriptionRef.get(tableRef), toolsText)
-  ),
-  ping: Effect.void,
-  closed: Effect.never
+  )
 })

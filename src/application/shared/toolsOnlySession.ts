@@ -7,17 +7,16 @@ import {
   protocolFailure,
   sessionError,
   type McpChange,
-  type McpInfo,
   type McpSession
 } from "../ports/McpSession.ts"
 
 const noResources = Effect.fail(sessionError("unsupported", "this session has no resources"))
 
-/** The common members of in-process sessions that have tools only. */
-export const toolsOnlySession = (
-  name: string,
-  instructions?: string
-): Pick<McpSession, "listResources" | "readResource"> & { readonly info: McpInfo } => ({
+/** The common members of in-process sessions, which never end. */
+export type SessionBase = Pick<McpSession, "info" | "listResources" | "readResource" | "ping" | "closed">
+
+/** Makes the common members of in-process sessions that have tools only. */
+export const toolsOnlySession = (name: string, instructions?: string): SessionBase => ({
   info: {
     name,
     version: packageVersion,
@@ -26,7 +25,9 @@ export const toolsOnlySession = (
     instructions
   },
   listResources: () => noResources,
-  readResource: () => noResources
+  readResource: () => noResources,
+  ping: Effect.void,
+  closed: Effect.never
 })
 
 /** The error of a call to a tool that does not exist, or was removed. */

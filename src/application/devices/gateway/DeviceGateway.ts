@@ -135,9 +135,7 @@ const makeGatewaySession = (registry: DeviceRegistry): McpSession => {
       ),
       () => [...registry.entries.values()].map(describeDevice)
     ),
-    ...makeToolMembers(registry, registry.tools, list, (tool) => registry.tools().get(tool)),
-    ping: Effect.void,
-    closed: Effect.never
+    ...makeToolMembers(registry, registry.tools, list, (tool) => registry.tools().get(tool))
   }
 }
 

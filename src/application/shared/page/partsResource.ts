@@ -2,8 +2,7 @@ import { Effect } from "effect"
 import { type InspectedPart, maxOffers, maxParts, partsCodec, partsUri } from "../../../domain/page/Inspection.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { type McpSession, protocolFailure } from "../../ports/McpSession.ts"
-
-type SessionBase = Pick<McpSession, "info" | "listResources" | "readResource">
+import type { SessionBase } from "../toolsOnlySession.ts"
 
 const mimeType = "application/json"
 
@@ -15,7 +14,8 @@ const definition: JsonObject = {
 }
 
 /** Adds the resource {@link partsUri} to a session with tools only. */
-export const withParts = ({ info }: SessionBase, parts: () => ReadonlyArray<InspectedPart>): SessionBase => ({
+export const withParts = ({ info, ...base }: SessionBase, parts: () => ReadonlyArray<InspectedPart>): SessionBase => ({
+  ...base,
   info: { ...info, capabilities: { ...info.capabilities, resources: true } },
   listResources: () => Effect.succeed({ items: [definition], nextCursor: undefined }),
   readResource: (uri) =>
