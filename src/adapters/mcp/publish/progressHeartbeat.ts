@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 
 /** Milliseconds without progress until a heartbeat is sent. */
 const heartbeatInterval = 5000
@@ -16,33 +17,23 @@ export type SendProgress = (progress: McpProgress) => Effect.Effect<void>
 export const withHeartbeat = <A, E>(send: SendProgress, call: (onProgress: SendProgress) => Effect.Effect<A, E>) =>
   Effect.gen(function* () {
     const began = yield* Clock.currentTimeMillis
-    let reported: McpProgress | undefined
-    let lastSent: number | undefined
+    /** The last report, with the progress that was sent. */
+    let last: McpProgress | undefined
     let lastSentAt = began
 
-    const report = Effect.fnUntraced(function* (progress: McpProgress) {
-      lastSent = progress.progress
+    const report = Effect.fnUntraced(function* (next: McpProgress, message = next.message) {
+      last =
+        last === undefined || next.progress > last.progress ? next : { ...next, progress: nextProgress(last.progress) }
       lastSentAt = yield* Clock.currentTimeMillis
-      yield* send(progress)
+      yield* send({ ...last, ...definedOnly({ message }) })
     })
-    const onProgress: SendProgress = (next) =>
-      Effect.suspend(() => {
-        reported = next
-        return report(
-          lastSent === undefined || next.progress > lastSent ? next : { ...next, progress: nextProgress(lastSent) }
-        )
-      })
     const heartbeat = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const due = lastSentAt + heartbeatInterval - now
       if (due > 0) return yield* Effect.sleep(due)
       const running = `running for ${Math.round((now - began) / 1000)} s`
-      const { message } = reported ?? {}
-      return yield* report({
-        ...reported,
-        progress: nextProgress(lastSent ?? 0),
-        message: message === undefined ? running : `${message} (${running})`
-      })
+      const next = last ?? { progress: nextProgress(0) }
+      return yield* report(next, next.message === undefined ? running : `${next.message} (${running})`)
     })
-    return yield* Effect.raceFirst(call(onProgress), Effect.forever(heartbeat))
+    return yield* Effect.raceFirst(call(report), Effect.forever(heartbeat))
   })
