@@ -165,25 +165,18 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
     return server
   }
 
-  const makeClientServer = Effect.fnUntraced(function* (era: Era) {
-    const scope = yield* Scope.fork(parent)
-    const subscriptions = yield* Scope.provide(makeResourceSubscriptions(changes), scope)
+  const openClientServer = Effect.fnUntraced(function* (era: Era, scope: Scope.Closeable) {
+    const subscriptions = yield* makeResourceSubscriptions(changes)
     const server = makeServer(era, era === "legacy" ? subscriptions : undefined)
     // The SDK filters notifications for modern clients. Legacy clients subscribe to resources only.
     let isListening = era === "modern"
     server.oninitialized = () => void (isListening = true)
     const isWanted = (change: McpChange) =>
       isListening && (era === "modern" || change._tag !== "ResourceUpdated" || subscriptions.has(change.uri))
-    yield* Scope.provide(
-      changes.subscribe((change) =>
-        isWanted(change) ? sendNotification(change._tag, () => server.notification(encodeChange(change))) : Effect.void
-      ),
-      scope
+    yield* changes.subscribe((change) =>
+      isWanted(change) ? sendNotification(change._tag, () => server.notification(encodeChange(change))) : Effect.void
     )
-    yield* Scope.provide(
-      measureSession("server", network, () => server.getNegotiatedProtocolVersion()),
-      scope
-    )
+    yield* measureSession("server", network, () => server.getNegotiatedProtocolVersion())
     server.onclose = () => void fork(Scope.close(scope, Exit.void))
     return server
   })
@@ -198,7 +191,8 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
     /** Makes an SDK server for one request of MCP 2026-07-28; `method` is that of its headers. */
     makeRequestServer: (method?: string | null) => makeServer("modern", undefined, method),
     /** Makes an SDK server for one client, including notifications. */
-    makeClientServer
+    makeClientServer: (era: Era) =>
+      Effect.flatMap(Scope.fork(parent), (scope) => Scope.provide(openClientServer(era, scope), scope))
   }
 })
 
