@@ -65,14 +65,14 @@ export const untilUnresponsive = Effect.fnUntraced(function* (
 ): Effect.fn.Return<McpSessionError> {
   let missed = 0
   let unresponsiveSince = 0
-  let answers = 0
-  let lastAnswers = 0
+  /** A ping was answered since the last check, maybe an earlier one. */
+  let isAnswered = false
   let previous: Fiber.Fiber<unknown> | undefined
   while (true) {
     yield* Effect.sleep(missed === 0 ? interval : keepalive.retryInterval)
     const pingedAt = yield* Clock.currentTimeMillis
     const pinging = yield* Effect.forkChild(
-      Effect.tap(findPingFailure(ping), (reason) => Effect.sync(() => void (answers += reason === undefined ? 1 : 0)))
+      Effect.tap(findPingFailure(ping), (reason) => Effect.sync(() => void (isAnswered ||= reason === undefined)))
     )
     const failure = yield* Effect.timeoutOrElse(Fiber.join(pinging), {
       duration: keepalive.timeout,
@@ -80,8 +80,8 @@ export const untilUnresponsive = Effect.fnUntraced(function* (
     })
     if (previous !== undefined) yield* Fiber.interrupt(previous)
     previous = pinging
-    const reason = activity.lastResponseAt >= pingedAt || answers > lastAnswers ? undefined : failure
-    lastAnswers = answers
+    const reason = activity.lastResponseAt >= pingedAt || isAnswered ? undefined : failure
+    isAnswered = false
     if (missed === 0) unresponsiveSince = pingedAt
     missed = reason === undefined ? 0 : missed + 1
     yield* onHealthChange(reason)
