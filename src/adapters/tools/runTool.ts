@@ -65,20 +65,16 @@ const fromJson = (value: unknown): JsonObject => {
  * `undefined` becomes an empty result; any other JSON value becomes structured content and text. Fails when the value is
  * not JSON.
  */
-const toCallToolResult = Effect.fnUntraced(function* (value: unknown): Effect.fn.Return<JsonObject, string> {
-  if (value === undefined) return { content: [] }
-  const embedded = yield* Effect.tryPromise({ try: () => embedAttachments(value), catch: thrownMessage })
-  return yield* Effect.fromResult(
-    Result.try({
-      try: () => {
-        const text: string | undefined = JSON.stringify(embedded)
-        if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`)
-        return fromJson(parseJsonOrThrow(text))
-      },
-      catch: thrownMessage
-    })
-  )
-})
+const toCallToolResult = (value: unknown): Effect.Effect<JsonObject, string> =>
+  Effect.tryPromise({
+    try: async () => {
+      if (value === undefined) return { content: [] }
+      const text: string | undefined = JSON.stringify(await embedAttachments(value))
+      if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`)
+      return fromJson(parseJsonOrThrow(text))
+    },
+    catch: thrownMessage
+  })
 
 const toProgress = ({ message, progress, total }: McpProgress): McpProgress => ({
   progress,
