@@ -1,5 +1,6 @@
-import { asObject, type JsonObject, stringOrEmpty } from "../../json.ts"
+import { asObject, type JsonObject } from "../../json.ts"
 import type { Tool } from "../../model/Tool.ts"
+import { asArray } from "../../schemas/jsonSchema.ts"
 import { parseToolMeta } from "../toolMeta.ts"
 import { queryWords, synonymsOf, termsOf, wordsOf } from "./words.ts"
 
@@ -18,18 +19,11 @@ const maxTextLength = 1200
 /** The power of the share of words that a tool has: tasks have words, such as names and places, that no tool has. */
 const coverage = 0.8
 
-const descriptionsIn = (schema: JsonObject): string =>
-  Object.values(asObject(schema["properties"]))
-    .map((property) => stringOrEmpty(asObject(property)["description"]))
-    .join(" ")
-
-/** The values that parameters may have, such as `forecast` or `celsius`. */
-const valuesIn = (schema: JsonObject): string =>
-  Object.values(asObject(schema["properties"]))
-    .flatMap((property) => {
-      const values = asObject(property)["enum"]
-      return Array.isArray(values) ? values.filter((value) => typeof value === "string") : []
-    })
+/** The texts of the parameters of a schema: their descriptions, or values such as `forecast` or `celsius`. */
+const textsIn = ({ paramsSchema }: Tool, textsOf: (property: JsonObject) => ReadonlyArray<unknown>): string =>
+  Object.values(asObject(paramsSchema["properties"]))
+    .flatMap((property) => textsOf(asObject(property)))
+    .filter((text) => typeof text === "string")
     .join(" ")
 
 /** The weight of a word of a text, and how much the length of the text matters, from 0 to 1. */
@@ -43,8 +37,8 @@ const fields: ReadonlyArray<{ weight: number; normalization: number; textOf: (na
     textOf: (_, { paramsSchema }) => Object.keys(asObject(paramsSchema["properties"])).join(" ")
   },
   { weight: 1, normalization: 0.75, textOf: (_, { description }) => description },
-  { weight: 0.3, normalization: 0.75, textOf: (_, { paramsSchema }) => descriptionsIn(paramsSchema) },
-  { weight: 0.5, normalization: 0.3, textOf: (_, { paramsSchema }) => valuesIn(paramsSchema) }
+  { weight: 0.3, normalization: 0.75, textOf: (_, tool) => textsIn(tool, ({ description }) => [description]) },
+  { weight: 0.5, normalization: 0.3, textOf: (_, tool) => textsIn(tool, (property) => asArray(property["enum"])) }
 ]
 
 export interface ToolIndex {
