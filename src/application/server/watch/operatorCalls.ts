@@ -41,16 +41,9 @@ export const openOperatorLink = Effect.fnUntraced(function* (
 ) {
   const closed = yield* Deferred.make<string>()
   const linkScope = yield* Scope.fork(yield* Effect.scope)
-  let closeReason: string | undefined
-
+  /** The first reason counts. */
   const close = (reason: string): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      if (closeReason !== undefined) return Effect.void
-      closeReason = reason
-      Deferred.doneUnsafe(closed, Exit.succeed(reason))
-      return Scope.close(linkScope, Exit.void)
-    })
-
+    Effect.andThen(Deferred.succeed(closed, reason), Scope.close(linkScope, Exit.void))
   const run = yield* Scope.provide(FiberSet.makeRuntime<never>(), linkScope)
   // The Server sends no requests to an Agent, except the notice of a takeover.
   const startRequest: Link["startRequest"] = (event, body, _timeout, onReply) => {
@@ -84,8 +77,6 @@ export const openOperatorLink = Effect.fnUntraced(function* (
     Scope.provide(linkScope),
     Effect.onError(() => close("admission_rejected"))
   )
-  // Made last: the requests end before the session leaves its office.
-  const requests = yield* Scope.provide(FiberSet.make<Reply>(), linkScope)
   yield* Effect.addFinalizer(() => close("client_disconnect"))
 
   return {
@@ -93,9 +84,12 @@ export const openOperatorLink = Effect.fnUntraced(function* (
     /** Sends a request as any other client. Interruption ends it at the Server, as the loss of a connection does. */
     request: (event: string, body: Body): Effect.Effect<Reply, LinkClosed> =>
       Effect.gen(function* () {
-        const fiber = yield* FiberSet.run(requests, handle(event, body))
+        // The scope ends what was forked last first: the requests, then the session.
+        const fiber = yield* Effect.forkIn(handle(event, body), linkScope, { startImmediately: true })
         const exit = yield* Effect.onInterrupt(Fiber.await(fiber), () => Fiber.interrupt(fiber))
-        return Exit.isSuccess(exit) ? exit.value : yield* new LinkClosed({ reason: closeReason ?? "request ended" })
+        if (Exit.isSuccess(exit)) return exit.value
+        const isClosed = yield* Deferred.isDone(closed)
+        return yield* new LinkClosed({ reason: isClosed ? yield* Deferred.await(closed) : "request ended" })
       })
   }
 })
