@@ -118,21 +118,18 @@ const makeOpening = Effect.fnUntraced(function* (watched: Watched) {
   const now = () => clock.currentTimeMillisUnsafe()
   const nodeEvent = (server: WatchedServer): PageNode => toPageNode(server, observability.report())
 
-  const reportStatus = Effect.sync(() => {
-    const server = watched.attached?.server
-    if (server === undefined) return
-    const status: ReadonlyArray<PageEvent> = [
-      { _tag: "Activity", at: now(), offices: calls.takeActivity() },
-      { _tag: "Node", node: nodeEvent(server) }
-    ]
-    for (const buffer of streams.values()) buffer.setStatus(status)
-  })
-
-  const reporting = Effect.sleep(statusInterval).pipe(
-    Effect.andThen(reportStatus),
-    Effect.catchCause((cause) => Effect.logError("office watch failed", cause)),
-    Effect.forever
-  )
+  const reporting = (server: WatchedServer) =>
+    Effect.sleep(statusInterval).pipe(
+      Effect.map(() => {
+        const status: ReadonlyArray<PageEvent> = [
+          { _tag: "Activity", at: now(), offices: calls.takeActivity() },
+          { _tag: "Node", node: nodeEvent(server) }
+        ]
+        for (const buffer of streams.values()) buffer.setStatus(status)
+      }),
+      Effect.catchCause((cause) => Effect.logError("office watch failed", cause)),
+      Effect.forever
+    )
 
   const forgetting = Effect.map(Effect.sleep(endedCallsRetention), () => {
     calls.clearEnded()
@@ -157,11 +154,10 @@ const makeOpening = Effect.fnUntraced(function* (watched: Watched) {
     const { detached, server } = watched.attached
     yield* Effect.addFinalizer(() => endLast)
     const { buffer, nextBatch, snapshot } = yield* openPageStream(streams, () => describe(server))
-    if (streams.size === 1) run(reporting)
+    if (streams.size === 1) run(reporting(server))
     yield* keep(watched.inspections, snapshot.stream, yield* makeInspections(server, buffer.addEvent))
     const hasEvents = (): boolean => {
-      const current = watched.attached?.server
-      if (current !== undefined) calls.showRunning(callsInFlight(current), current.registry.node, now())
+      calls.showRunning(callsInFlight(server), server.registry.node, now())
       return buffer.hasEvents()
     }
     return { snapshot, buffer, next: Effect.raceFirst(nextBatch(hasEvents), Deferred.await(detached)) }
