@@ -1,3 +1,5 @@
+import { makeKeptValues } from "../../domain/blobs/keptValues.ts"
+
 export type AuthThrottle = ReturnType<typeof makeAuthThrottle>
 
 /** An address with this many rejections within a minute is blocked for a minute after the last one. */
@@ -11,7 +13,7 @@ const maxPending = { total: 512, perPeer: 64 }
 
 /** Limits rejected and unauthenticated connections per address. Times are in milliseconds since 1970. */
 export const makeAuthThrottle = () => {
-  const rejections = new Map<string, { readonly windowStart: number; readonly count: number }>()
+  const rejections = makeKeptValues<{ readonly windowStart: number; readonly count: number }>(() => 1, maxTrackedPeers)
   const pending = new Map<string, number>()
   let pendingTotal = 0
   const currentWindow = (peer: string, now: number) => {
@@ -24,11 +26,7 @@ export const makeAuthThrottle = () => {
     recordRejection: (peer: string, now: number): void => {
       const before = currentWindow(peer, now) ?? { windowStart: now, count: 0 }
       const count = before.count + 1
-      // Reinserted, so the oldest entry comes first.
-      rejections.delete(peer)
-      rejections.set(peer, { windowStart: count < rejectionLimit.count ? before.windowStart : now, count })
-      const [oldest] = rejections.keys()
-      if (rejections.size > maxTrackedPeers && oldest !== undefined) rejections.delete(oldest)
+      rejections.put(peer, { windowStart: count < rejectionLimit.count ? before.windowStart : now, count })
     },
     isBlocked: (peer: string, now: number): boolean => (currentWindow(peer, now)?.count ?? 0) >= rejectionLimit.count,
     /** Reserves a slot for an unauthenticated connection; false when the address or the gateway has none left. */
