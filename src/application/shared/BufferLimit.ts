@@ -66,17 +66,15 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
 ) {
   const clock = yield* Clock.Clock
   const entries = new Map<K, Entry>()
+  /** The bytes of the connections that are not being closed. */
   let total = 0
-  /** The part of the total that connections hold which are being closed. */
-  let closing = 0
 
   /** A clock set back would make progress look fast. */
   const now = (): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   const sampleOf = (connection: K, at = now()): Sample => ({ at, passed: passedBytes(connection) })
 
   const setHeld = (entry: Entry, held: number): void => {
-    total += held - entry.held
-    if (entry.isClosing) closing += held - entry.held
+    if (!entry.isClosing) total += held - entry.held
     entry.held = held
   }
 
@@ -103,14 +101,14 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
 
   const enforce = (): void => {
     refreshAll()
-    if (total - closing <= maxBytes) return
+    if (total <= maxBytes) return
     const at = now()
     for (const { connection, entry } of slowestFirst(entries, (one) => sampleOf(one, at))) {
-      if (total - closing <= maxBytes * remainingShare) return
+      if (total <= maxBytes * remainingShare) return
       // A close may also have enforced the limit.
       if (entry.isClosing) continue
       entry.isClosing = true
-      closing += entry.held
+      total -= entry.held
       close(connection, `slowest connection with ${entry.held} bytes, all hold more than ${maxBytes}`)
     }
   }
@@ -129,13 +127,13 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
     /** Reads the size of a buffer that may have changed, and enforces the limit. */
     update: (connection: K): void => {
       refresh(connection)
-      if (total - closing > maxBytes) enforce()
+      if (total > maxBytes) enforce()
     },
     remove,
     /** Bytes that all buffers hold. */
     totalBytes: (): number => {
       refreshAll()
-      return total
+      return Array.from(entries.values()).reduce((sum, { held }) => sum + held, 0)
     }
   }
 })
