@@ -14,7 +14,7 @@ import { SharedPort } from "../http/SharedPort.ts"
 /** The file of the built page that frames an app. */
 const sandboxFile = "sandbox.html"
 
-/** Each app takes one request, and the page does not change while the Server runs. */
+/** Each app takes one request. */
 const maxConnections = 64
 
 /** In milliseconds. */
@@ -85,17 +85,14 @@ export const serveAppSandbox = Effect.fnUntraced(function* ({
   origin,
   port
 }: AppSandboxOptions): Effect.fn.Return<AppSandbox, ListenError, Scope.Scope> {
-  let reading: Promise<string> | undefined
-
   const answer = async ({ method, url = "/" }: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { pathname, searchParams } = new URL(url, "http://localhost")
     const page = searchParams.get("page") ?? ""
     if (pathname !== "/" || (method !== "GET" && method !== "HEAD") || !isOrigin(page)) {
       return void response.writeHead(404, headers).end()
     }
-    reading ??= readFile(join(assets, sandboxFile), "utf8")
     const domains = parseAppDomains(parseJson(searchParams.get("csp") ?? ""))
-    const html = await reading
+    const html = await readFile(join(assets, sandboxFile))
     response.writeHead(200, {
       ...headers,
       "Content-Type": "text/html; charset=utf-8",
@@ -106,10 +103,7 @@ export const serveAppSandbox = Effect.fnUntraced(function* ({
   const serveAt = Effect.fnUntraced(function* (target: { readonly host: string; readonly port: number }) {
     const http = yield* makeHttpServer({ ...timeouts, maxConnections })
     http.on("request", (request, response) => {
-      answer(request, response).catch(() => {
-        reading = undefined
-        response.writeHead(503, headers).end()
-      })
+      answer(request, response).catch(() => response.writeHead(503, headers).end())
     })
     return yield* listen(http, target, cannot("serve apps", ListenError))
   })
