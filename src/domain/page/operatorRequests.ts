@@ -4,26 +4,21 @@ import { JsonObject } from "../json.ts"
 import { BoundedText, Identifier } from "../model/fields.ts"
 import type { OperatorFeatures } from "../office/memberFeatures.ts"
 import { ExplanationView } from "../policy/CallExplanation.ts"
-import { type Codec, makeCodec } from "../validation.ts"
+import { makeCodec } from "../validation.ts"
 import { Count, Inspection } from "./Inspection.ts"
 
 type IsPermitted = (features: OperatorFeatures) => boolean
 
-/** A request of a Server to a Computer for its operators. */
-export interface OperatorRequest<Request, Reply> {
-  readonly event: string
-  readonly request: Codec<Request>
-  readonly reply: Codec<Reply>
-  /** Whether a Computer with these features serves it. */
-  readonly isPermitted: IsPermitted
-}
-
-const defineRequest = <Request, Reply, A, B>(
+/** Defines a request. `isPermitted` tells whether a Computer with some features serves it. */
+const defineRequest = <Request, Reply>(
   event: string,
-  request: Schema.Codec<Request, A>,
-  reply: Schema.Codec<Reply, B>,
+  request: Schema.Codec<Request, unknown>,
+  reply: Schema.Codec<Reply, unknown>,
   isPermitted: IsPermitted
-): OperatorRequest<Request, Reply> => ({ event, request: makeCodec(request), reply: makeCodec(reply), isPermitted })
+) => ({ event, request: makeCodec(request), reply: makeCodec(reply), isPermitted })
+
+/** A request of a Server to a Computer for its operators. */
+export type OperatorRequest<Request, Reply> = ReturnType<typeof defineRequest<Request, Reply>>
 
 /** The longest time that a Computer waits for a change before it replies, in milliseconds. */
 const maxInspectWait = 20_000
