@@ -114,11 +114,7 @@ export type PageCallRequest = typeof PageCallRequest.Type
 type RequestReplies = { readonly [K in PageMethodName as Capitalize<K>]: ReplyFields<K> }
 
 /** The replies by the tag of their command. */
-export interface PageReplies extends RequestReplies {
-  readonly Focus: object
-  readonly Disconnect: object
-  readonly Drain: object
-  readonly CancelCall: object
+export interface PageReplies extends RequestReplies, Record<"Focus" | "Disconnect" | "Drain" | "CancelCall", object> {
   readonly GetTools: { readonly tools: ReadonlyArray<Tool>; readonly startingServers: ReadonlyArray<string> }
   readonly GetDocument: { readonly mimeType: string; readonly text: string; readonly isTruncated: boolean }
   readonly SendMcpRequest: { readonly result: Json }
