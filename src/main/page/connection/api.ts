@@ -1,7 +1,6 @@
 import { isJsonObject, parseJson } from "../../../domain/json.ts"
 import type * as Page from "../../../domain/page/PageCommand.ts"
 import { useEffect, useRef, useState } from "preact/hooks"
-import type { PageCommandOf, PageCommandTag, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageMessage } from "../../../domain/page/PageEvent.ts"
 import { currentOffice, versionOf } from "./store.ts"
 
@@ -102,15 +101,15 @@ async function* parseLines<T>(response: Promise<Response>): AsyncGenerator<T> {
 }
 
 /** A command whose reply a view shows. Another version fetches it again. */
-interface Wanted<T extends PageCommandTag> {
+interface Wanted<T extends Page.PageCommandTag> {
   readonly version: string
-  readonly command: PageCommandOf<T>
+  readonly command: Page.PageCommandOf<T>
 }
 
 /** The last reply, or the error in its place; both are missing until the first one. */
 export interface Fetched<R> {
   readonly reply?: R
-  readonly error?: PageError
+  readonly error?: Page.PageError
 }
 
 const settle = <R>(asked: Promise<R>): Promise<Fetched<R>> =>
@@ -126,8 +125,8 @@ const refetchDelay = 300
  * Fetches the replies of commands, again when their version changes, and gives the reply of each command. Replies of commands
  * that are not wanted any more are dropped.
  */
-export const useReplies = <T extends PageCommandTag>(wanted: ReadonlyArray<Wanted<T>>) => {
-  type Kept = Fetched<PageReplies[T]> & Pick<Wanted<T>, "version">
+export const useReplies = <T extends Page.PageCommandTag>(wanted: ReadonlyArray<Wanted<T>>) => {
+  type Kept = Fetched<Page.PageReplies[T]> & Pick<Wanted<T>, "version">
   const [replies, setReplies] = useState<ReadonlyMap<string, Kept>>(new Map())
   const running = useRef(new Map<string, AbortController>())
   const byKey = new Map(wanted.map((one) => [JSON.stringify(one.command), one]))
@@ -160,27 +159,21 @@ export const useReplies = <T extends PageCommandTag>(wanted: ReadonlyArray<Wante
     }
   }, [JSON.stringify(wanted), replies])
   useEffect(() => () => abortExcept(new Map()), [])
-  return (command: PageCommandOf<T>): Fetched<PageReplies[T]> => replies.get(JSON.stringify(command)) ?? {}
+  return (command: Page.PageCommandOf<T>): Fetched<Page.PageReplies[T]> => replies.get(JSON.stringify(command)) ?? {}
 }
 
 /** Asks each Computer of an office, and again when its tools change. Computers announce changes of prompts as those of tools. */
-export const useComputerReplies = <T extends PageCommandTag>(
+export const useComputerReplies = <T extends Page.PageCommandTag>(
   address: OfficeAddress,
-  commandOf: (computer: string) => PageCommandOf<T>
+  commandOf: (computer: string) => Page.PageCommandOf<T>
 ) => {
-  const { computers } = currentOffice(address)
-  const fetchedOf = useReplies<T>(
-    computers.map((computer) => ({
-      version: versionOf(computer, "toolList", "config"),
-      command: commandOf(computer.name)
-    }))
-  )
-  const fetched = computers.map((computer) => ({ computer, ...fetchedOf(commandOf(computer.name)) }))
-  return {
-    replies: fetched.flatMap(({ computer, reply }) => (reply === undefined ? [] : [{ computer, reply }])),
-    isLoading: fetched.some(({ error, reply }) => reply === undefined && error === undefined),
-    errors: fetched.flatMap(({ computer, error }) => (error === undefined ? [] : [{ computer: computer.name, error }]))
-  }
+  const wanted = currentOffice(address).computers.map((computer) => ({
+    computer,
+    version: versionOf(computer, "toolList", "config"),
+    command: commandOf(computer.name)
+  }))
+  const fetchedOf = useReplies<T>(wanted)
+  return wanted.map(({ command, computer }) => ({ computer, ...fetchedOf(command) }))
 }
 
 /**

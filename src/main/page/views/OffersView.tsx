@@ -1,8 +1,10 @@
 import { type ComponentChildren, Fragment } from "preact"
 import { formatServerNames } from "../../../domain/model/CallStatus.ts"
+import type { PageReplies } from "../../../domain/page/PageCommand.ts"
+import type { PageMember } from "../../../domain/page/PageEvent.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { formatCount } from "../../../domain/text/format.ts"
-import type { useComputerReplies } from "../connection/api.ts"
+import type { Fetched } from "../connection/api.ts"
 import { replaceParameters } from "../connection/store.ts"
 import { Empty, exampleCommand } from "../parts/missing.tsx"
 import { Name } from "../parts/Text.tsx"
@@ -23,11 +25,13 @@ export interface Offer {
   readonly details: () => ComponentChildren
 }
 
-interface OffersViewProps extends OfficeRoute, Pick<ReturnType<typeof useComputerReplies>, "errors" | "isLoading"> {
+type ListReply = Partial<Pick<PageReplies["GetTools"], "startingServers"> & PageReplies["SendMcpRequest"]>
+
+interface OffersViewProps extends OfficeRoute {
   readonly kind: "tool" | "prompt"
   readonly offers: ReadonlyArray<Offer>
-  /** MCP servers that start, with their Computers. */
-  readonly starting?: ReadonlyArray<{ readonly computer: string; readonly servers: ReadonlyArray<string> }>
+  /** What the Computers have replied. */
+  readonly fetched: ReadonlyArray<{ readonly computer: PageMember } & Fetched<ListReply>>
 }
 
 /** The part of a description that is searched. */
@@ -43,15 +47,8 @@ const searchOffers = (offers: ReadonlyArray<Offer>, search: string): ReadonlyArr
 }
 
 /** The tools or the prompts of an office with a search, what is missing, and the details of one. */
-export const OffersView = ({
-  address,
-  errors,
-  isLoading,
-  kind,
-  offers,
-  parameters,
-  starting = []
-}: OffersViewProps) => {
+export const OffersView = ({ address, fetched, kind, offers, parameters }: OffersViewProps) => {
+  const isLoading = fetched.some(({ error, reply }) => reply === undefined && error === undefined)
   const { [kind]: wanted, q: search = "" } = parameters
   const found = searchOffers(offers, search)
   const chosen = offers.find((offer) =>
@@ -60,16 +57,23 @@ export const OffersView = ({
   const isUnknown = wanted !== undefined && chosen === undefined && !isLoading
   return (
     <>
-      {starting.map(({ computer, servers }) => (
-        <p key={`starting ${computer}`} class="note">
-          <Name of={computer} />: MCP servers start, their {kind}s are missing: <Name of={formatServerNames(servers)} />
-        </p>
-      ))}
-      {errors.map(({ computer, error }) => (
-        <p key={`error ${computer}`} class="error">
-          <Name of={computer} />: <Name of={error.message} length={1_000} /> ({error.code})
-        </p>
-      ))}
+      {fetched.map(
+        ({ computer: { name, sid }, reply: { startingServers = [] } = {} }) =>
+          startingServers.length > 0 && (
+            <p key={`starting ${sid}`} class="note">
+              <Name of={name} />: MCP servers start, their {kind}s are missing:{" "}
+              <Name of={formatServerNames(startingServers)} />
+            </p>
+          )
+      )}
+      {fetched.map(
+        ({ computer: { name, sid }, error }) =>
+          error && (
+            <p key={`error ${sid}`} class="error">
+              <Name of={name} />: <Name of={error.message} length={1_000} /> ({error.code})
+            </p>
+          )
+      )}
       <div class="row field">
         <label for="search">Search {kind}s</label>
         <input

@@ -122,20 +122,20 @@ const PromptForm = ({ address, computer, prompt }: PromptFormProps) => {
 /** The prompts of all MCP servers of an office, and the messages of one. */
 export const PromptsView = (route: OfficeRoute) => {
   const { address } = route
-  const { replies, ...progress } = useComputerReplies<"SendMcpRequest">(address, (computer) => ({
+  const fetched = useComputerReplies<"SendMcpRequest">(address, (computer) => ({
     _tag: "SendMcpRequest",
     ...address,
     computer,
     method: "servers/list",
     params: {}
   }))
-  const offers = replies.flatMap(({ computer: { name: computer }, reply }) =>
-    promptsIn(reply.result).map((prompt, index) => {
+  const offers = fetched.flatMap(({ computer: { name: computer }, reply }) =>
+    promptsIn(reply?.result ?? {}).map((prompt, index) => {
       const { description, name, server } = prompt
       const parameters = { prompt: name, server, computer }
       const details = () => <PromptForm address={address} computer={computer} prompt={prompt} />
       return { key: JSON.stringify([parameters, index]), name, description, computer, server, parameters, details }
     })
   )
-  return <OffersView {...route} {...progress} kind="prompt" offers={offers} />
+  return <OffersView {...route} fetched={fetched} kind="prompt" offers={offers} />
 }

@@ -68,7 +68,7 @@ const ToolDetails = ({ address, of }: { readonly address: OfficeAddress; readonl
 
 /** All tools of an office, with a search and the details of one. */
 export const ToolsView = (route: OfficeRoute) => {
-  const { tools, ...progress } = useOfficeTools(route.address)
+  const { fetched, tools } = useOfficeTools(route.address)
   const offers = tools.map((of) => {
     const { computer, key, tool } = of
     const { bundleId: server = "", description, meta, name } = tool
@@ -82,7 +82,7 @@ export const ToolsView = (route: OfficeRoute) => {
       {session.value?.mayCall !== true && (
         <p class="note">The credentials of this page do not permit calls. They need the right agent for this office.</p>
       )}
-      <OffersView {...route} {...progress} kind="tool" offers={offers} />
+      <OffersView {...route} fetched={fetched} kind="tool" offers={offers} />
     </>
   )
 }

@@ -7,27 +7,20 @@ import { pageState } from "../../connection/store.ts"
 /** Fetches the tools of all Computers of an office, and again when they change. */
 export const useOfficeTools = (address: OfficeAddress) => {
   const { inspections } = pageState.value
-  const { replies, ...progress } = useComputerReplies<"GetTools">(address, (computer) => ({
+  const fetched = useComputerReplies<"GetTools">(address, (computer) => ({
     _tag: "GetTools",
     ...address,
     computer
   }))
-  const tools = replies.flatMap(({ computer, reply }) => {
+  const tools = fetched.flatMap(({ computer, reply }) => {
     const consent = inspections.get(computerKey(address, computer.name))?.consent ?? []
-    return reply.tools.map((tool, index) => {
+    return (reply?.tools ?? []).map((tool, index) => {
       const rule = consent.find((one) => one.tool === tool.name)?.rule
       const key = JSON.stringify([computer.name, tool.name, index])
       return { key, computer, tool, ...(rule !== undefined && { consent: rule }) }
     })
   })
-  return {
-    ...progress,
-    tools,
-    /** MCP servers that start, with their Computers. */
-    starting: replies.flatMap(({ computer, reply }) =>
-      reply.startingServers.length === 0 ? [] : [{ computer: computer.name, servers: reply.startingServers }]
-    )
-  }
+  return { fetched, tools }
 }
 
 /** A tool with its Computer and the rule of consent, where it is known. `key` is unique in the office. */
