@@ -61,18 +61,16 @@ const AnswerButton = ({ accessKey = "", isBlocked, isSteady, kind, label, onPres
   )
 }
 
-export interface ApprovalActionsProps extends Pick<AnswerButtonProps, "tool" | "isSteady"> {
-  readonly isSending: boolean
+export interface ApprovalActionsProps extends Pick<AnswerButtonProps, "tool" | "isSteady" | "isBlocked"> {
   readonly onAnswer: (answer: Answer) => void
   /** The error of the last answer. */
   readonly error: PageError | undefined
 }
 
-export const ApprovalActions = ({ error, isSending, isSteady, onAnswer, tool }: ApprovalActionsProps) => {
+export const ApprovalActions = ({ error, onAnswer, ...common }: ApprovalActionsProps) => {
   const id = useId()
   const [period, setPeriod] = useState(0)
   const [reason, setReason] = useState("")
-  const common = { tool, isSteady, isBlocked: isSending }
   const allowTool = () => {
     const millis = periods[period]?.millis
     const until = millis === undefined ? {} : { until: Math.round(serverNow() + millis) }
@@ -144,11 +142,9 @@ const PageLink = ({ url }: { readonly url: string }) => {
 }
 
 /** The question of an MCP server with its form, or its page, and the answers. */
-export const QuestionForm = ({ error, input, onChange, value, ...answering }: QuestionFormProps) => {
-  const { isSending, isSteady, onAnswer, tool } = answering
+export const QuestionForm = ({ error, input, onAnswer, onChange, value, ...common }: QuestionFormProps) => {
   const isPage = input.mode === "url"
   const form = useMemo(() => formOfSchema(isPage ? { type: "object" } : (input.schema ?? {})), [input])
-  const common = { tool, isSteady, isBlocked: isSending }
   return (
     <section class="answers question">
       <h3>Question of the MCP server</h3>

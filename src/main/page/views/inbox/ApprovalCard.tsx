@@ -182,7 +182,7 @@ const ApprovalCard = ({ entry, isSteady }: ApprovalCardProps) => {
           </span>
         </p>
       ) : canDecide(entry) ? (
-        <AnswerableApproval entry={entry} error={error} isSending={isRunning} isSteady={isSteady} onAnswer={answer} />
+        <AnswerableApproval entry={entry} error={error} isBlocked={isRunning} isSteady={isSteady} onAnswer={answer} />
       ) : (
         <>
           <ApprovalFacts entry={entry} />
