@@ -113,12 +113,8 @@ const StatusLine = () => {
         <span class="bad">{formatCount(droppedEvents)} events were lost, because this page was too slow</span>
       )}
       <span class="grow">{requiresSignIn && <Name of={subject} length={60} />}</span>
-      {requiresSignIn && (
-        <>
-          <SmallButton onPress={() => run(endSession)}>Sign out</SmallButton>
-          {error && <ErrorText error={error} isAlert />}
-        </>
-      )}
+      {requiresSignIn && <SmallButton onPress={() => run(endSession)}>Sign out</SmallButton>}
+      {error && <ErrorText error={error} isAlert />}
       <ThemeSwitch />
     </footer>
   )
