@@ -183,7 +183,14 @@ export const makeSessionRoutes = (
     return startSession(request, yield* access.authenticate(request, { auth: {}, headers: request.headers }))
   })
 
-  const signInOnce = Effect.fnUntraced(function* (request: IncomingMessage, peer: string) {
+  const signIn = Effect.fnUntraced(function* (request: IncomingMessage) {
+    const peer = remoteAddressOf(request)
+    if (throttle.isBlocked(peer, yield* Clock.currentTimeMillis) || !throttle.acquirePending(peer)) {
+      access.observeRejection(request, errorCodes.tooManyRequests, "too many failed sign-ins")
+      const message = "Too many failed sign-ins: try again in a minute"
+      return pageErrorReply(errorCodes.tooManyRequests, message, { "Retry-After": blockedSeconds })
+    }
+    yield* Effect.addFinalizer(() => Effect.sync(() => throttle.releasePending(peer)))
     const { token } = yield* readJsonBody(request, decodeSignIn, maxSignInBytes)
     const credentials = { auth: { token }, headers: { ...request.headers, authorization: `Bearer ${token}` } }
     const identity = yield* access.authenticate(request, credentials).pipe(
@@ -194,19 +201,6 @@ export const makeSessionRoutes = (
       )
     )
     return startSession(request, identity)
-  })
-
-  const signIn = Effect.fnUntraced(function* (request: IncomingMessage) {
-    const peer = remoteAddressOf(request)
-    if (throttle.isBlocked(peer, yield* Clock.currentTimeMillis) || !throttle.acquirePending(peer)) {
-      access.observeRejection(request, errorCodes.tooManyRequests, "too many failed sign-ins")
-      const message = "Too many failed sign-ins: try again in a minute"
-      return pageErrorReply(errorCodes.tooManyRequests, message, { "Retry-After": blockedSeconds })
-    }
-    return yield* Effect.ensuring(
-      signInOnce(request, peer),
-      Effect.sync(() => throttle.releasePending(peer))
-    )
   })
 
   const signOut = (request: IncomingMessage): Effect.Effect<HttpReply> =>
