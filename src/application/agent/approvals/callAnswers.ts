@@ -2,9 +2,8 @@ import { Effect, FiberSet, type Scope } from "effect"
 import { type ApprovalAnswer, fromInputAnswer } from "../../../domain/approvals/Approval.ts"
 import { type ApprovalView, inputOf } from "../../../domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
-import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type InputAnswer, inputModes, type InputRequest } from "../../../domain/model/InputRequest.ts"
-import { answerOr, askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
+import { answerOr, askUntilValid } from "../../shared/questions/askUntilValid.ts"
 import { notifyListener, type OnCallStatus } from "../callStatuses.ts"
 import type { RequestMethods } from "../officeRequests.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"
@@ -55,8 +54,7 @@ const answerOne = Effect.fnUntraced(function* (
     yield* askUntilValid(
       input,
       (request) => runHook<InputRequest, InputAnswer>(onInput, request, { action: "cancel" }),
-      (answer) => decideApproval(computer, id, fromInputAnswer(answer)),
-      (error) => error instanceof ProtocolError && isInvalidAnswer(error)
+      (answer) => decideApproval(computer, id, fromInputAnswer(answer))
     )
   } else if (approval !== undefined && input === undefined) {
     const answer = yield* runHook(onApproval, approval, undefined)

@@ -18,7 +18,7 @@ import { computeOnce, definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { findPin, findToolChange, makePinnedDefinition, sha256Hex } from "../../../domain/tools/toolPins.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
-import { answerOr, askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
+import { answerOr, askUntilValid } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
@@ -73,7 +73,7 @@ const askResponder = ({ answer: ask, by: name }: ElicitationResponder, question:
     )
   const submit = ({ by = name, ...answer }: Answered<InputAnswer>) =>
     decide(question.id, fromInputAnswer(answer), { _tag: "owner", name: by })
-  return Effect.andThen(Effect.ignore(askUntilValid(question.input, asking, submit, isInvalidAnswer)), Effect.never)
+  return Effect.andThen(Effect.ignore(askUntilValid(question.input, asking, submit)), Effect.never)
 }
 
 /** Makes the function that finds what an answer violates in the schema of its elicitation. */

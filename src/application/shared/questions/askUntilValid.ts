@@ -1,6 +1,6 @@
 import { Cause, Effect } from "effect"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
-import { errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { errorCodes, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { InputResponder } from "../../ports/McpSession.ts"
 
 /** Asks the responder of a call. A question that it cannot answer is declined. */
@@ -33,8 +33,7 @@ export const askUntilValid = Effect.fnUntraced(function* <
 >(
   request: InputRequest,
   ask: (request: InputRequest) => Effect.Effect<A>,
-  submit: (answer: A | { readonly action: "decline" }) => Effect.Effect<unknown, E>,
-  isInvalid: (error: E) => boolean
+  submit: (answer: A | { readonly action: "decline" }) => Effect.Effect<unknown, E>
 ): Effect.fn.Return<void, E> {
   let asked = request
   for (let left = maxAttempts; left > 0; left--) {
@@ -43,11 +42,10 @@ export const askUntilValid = Effect.fnUntraced(function* <
       onFailure: (failure) => failure
     })
     if (error === undefined) return
-    if (!isInvalid(error)) return yield* Effect.fail(error)
+    // An answer that does not fit leaves its question open.
+    const isInvalid = error instanceof ProtocolError && error.code === errorCodes.badRequest
+    if (!isInvalid) return yield* Effect.fail(error)
     asked = { ...request, message: `${error.message}\n\n${request.message}` }
   }
   yield* submit({ action: "decline" })
 })
-
-/** True when an answer does not fit its question, which stays open. */
-export const isInvalidAnswer = ({ code }: Pick<ProtocolError, "code">): boolean => code === errorCodes.badRequest
