@@ -1,5 +1,5 @@
 import { Record } from "effect"
-import { asObject, isJsonObject } from "../json.ts"
+import { asObject } from "../json.ts"
 
 /** What a member offers beyond the protocol, by the words of `auth.a2c_features`. Others announce nothing. */
 const featureWords = {
@@ -25,15 +25,13 @@ export type OperatorFeatures = Pick<MemberFeatures, "inspection" | "operatorCall
 export const operatorNamesKept = { a2c_features: [featureWords.operatorNames] }
 
 /** True for an acknowledgement of a join with {@link operatorNamesKept}. */
-export const keepsOperatorNames = ([, , announced]: ReadonlyArray<unknown>): boolean => {
-  const words = asObject(announced)["a2c_features"]
-  return Array.isArray(words) && words.includes(featureWords.operatorNames)
-}
+export const keepsOperatorNames = ([, , announced]: ReadonlyArray<unknown>): boolean =>
+  parseMemberFeatures(announced).operatorNames
 
 export const noMemberFeatures: MemberFeatures = Record.map(featureWords, () => false)
 
 /** The features in `auth.a2c_features` of a handshake, an array of words. Any other value means none. */
 export const parseMemberFeatures = (auth: unknown): MemberFeatures => {
-  const words: unknown = isJsonObject(auth) ? auth["a2c_features"] : undefined
+  const words = asObject(auth)["a2c_features"]
   return Array.isArray(words) ? Record.map(featureWords, (word) => words.includes(word)) : noMemberFeatures
 }
