@@ -1,6 +1,6 @@
 import { Record, Schema, SchemaGetter, Duration } from "effect"
 import { JsonObject } from "../json.ts"
-import { fieldWithDefault, Identifier, maxIdentifierLength, optionalField } from "../model/fields.ts"
+import { fieldWithDefault, Identifier, isIdentifier, maxIdentifierLength, optionalField } from "../model/fields.ts"
 import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
 import { ToolMeta } from "./toolMeta.ts"
 import { checkBundleId, deriveBundleId } from "./bundleId.ts"
@@ -28,8 +28,6 @@ const WireServerType = Schema.Literals(["stdio", "streamable", "sse", "http"]).p
     encode: SchemaGetter.passthroughSupertype()
   })
 )
-
-const isIdentifier = Schema.is(Identifier)
 
 const BundleId = Identifier.check(Schema.makeFilter((text: string) => checkBundleId(text) ?? true))
 

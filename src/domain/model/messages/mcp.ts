@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { asObject, asString, isJsonObject, JsonObject, objectsIn } from "../../json.ts"
 import { makeListCodec } from "../../validation.ts"
-import { Identifier, optionalField } from "../fields.ts"
+import { Identifier, isIdentifier, optionalField } from "../fields.ts"
 
 /** The word by which Agents and Computers announce that they send and serve `client:mcp`. */
 export const mcpFeature = "mcp"
@@ -45,8 +45,6 @@ export const McpServerInfo = Schema.Struct({
   completions: Schema.Boolean
 })
 export type McpServerInfo = typeof McpServerInfo.Type
-
-const isIdentifier = Schema.is(Identifier)
 
 /** Gives the members of a server that its tools do not need the right form, and leaves out odd items of its lists. */
 const repairServer = (server: unknown): unknown => {

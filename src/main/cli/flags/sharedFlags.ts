@@ -1,7 +1,6 @@
 import { hostname } from "node:os"
-import { Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
-import { Identifier } from "../../../domain/model/fields.ts"
+import { isIdentifier } from "../../../domain/model/fields.ts"
 import type { FlagRule } from "./flagRules.ts"
 import { resolveSecretsByKey } from "./secretFlags.ts"
 import { between, flag, setting } from "./setting.ts"
@@ -15,7 +14,7 @@ export const parseHostPort = (text: string, minPort: 0 | 1) => {
   return host === undefined || port < minPort || port > 65_535 ? undefined : { host, port }
 }
 
-const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 characters"] as const
+const check = [isIdentifier, "a text that is not empty, of at most 256 characters"] as const
 
 export const defaultServerUrl = "http://127.0.0.1:7070"
 
