@@ -1,7 +1,10 @@
 import { Option, Order } from "effect"
 
 // All runtimes have these two, but TypeScript's ES library does not declare them.
-declare const TextEncoder: new () => { readonly encode: (text: string) => Uint8Array }
+declare const TextEncoder: new () => {
+  readonly encode: (text: string) => Uint8Array
+  readonly encodeInto: (text: string, into: Uint8Array) => { readonly read: number }
+}
 declare const TextDecoder: new (
   label: string,
   options: { readonly fatal: boolean }
@@ -13,6 +16,10 @@ const lossyDecoder = new TextDecoder("utf-8", { fatal: false })
 
 /** Encodes UTF-8. Unpaired surrogates become U+FFFD. */
 export const encodeUtf8 = (text: string): Uint8Array => encoder.encode(text)
+
+/** The longest start of a text with at most this many bytes in UTF-8. Splits no character. */
+export const truncateUtf8 = (text: string, maxBytes: number): string =>
+  text.slice(0, encoder.encodeInto(text, new Uint8Array(maxBytes)).read)
 
 /** Decodes UTF-8 without a leading byte order mark; `None` for invalid UTF-8. */
 export const decodeUtf8: (bytes: Uint8Array) => Option.Option<string> = Option.liftThrowable((bytes: Uint8Array) =>

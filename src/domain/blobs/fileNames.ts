@@ -1,4 +1,4 @@
-import { encodeUtf8 } from "../utf8.ts"
+import { encodeUtf8, truncateUtf8 } from "../utf8.ts"
 
 /** The maximum length of a file name in bytes of UTF-8. File systems allow 143 or more; a number may follow. */
 const maxNameBytes = 120
@@ -25,18 +25,6 @@ const splitExtension = (name: string): readonly [stem: string, extension: string
 
 const byteLength = (text: string): number => encodeUtf8(text).length
 
-/** The longest start of a text with at most this many bytes. */
-const truncate = (text: string, maxBytes: number): string => {
-  let kept = ""
-  let left = maxBytes
-  for (const character of text) {
-    left -= byteLength(character)
-    if (left < 0) break
-    kept += character
-  }
-  return kept
-}
-
 const trimEnd = (name: string): string => name.replace(/[ .]+$/, "")
 
 /**
@@ -57,7 +45,7 @@ export const safeFileName = (hint = ""): string => {
   const usable = isDevice ? `_${name}` : name
   if (byteLength(usable) <= maxNameBytes) return usable
   const [stem, extension] = splitExtension(usable)
-  return trimEnd(truncate(stem, maxNameBytes - byteLength(extension))) + extension
+  return trimEnd(truncateUtf8(stem, maxNameBytes - byteLength(extension))) + extension
 }
 
 /** The name of the n-th file with the same name, from 1: `notes.txt`, `notes (2).txt`, … */
