@@ -14,7 +14,7 @@ import {
   originalParameterPath,
   transportFields
 } from "./hostFields.ts"
-import { Result, Schema } from "effect"
+import { Record, Result, Schema } from "effect"
 
 /** Formats of configuration files: A2C's own, an editor's `mcp.json`, and `{mcpServers}` of other hosts. */
 export type Dialect = "A2C" | "VS Code" | "mcpServers"
@@ -73,11 +73,11 @@ const convertShellVariables = (value: unknown): unknown => {
   }
   if (Array.isArray(value)) return value.map(convertShellVariables)
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, convertShellVariables(member)]))
+  return Record.map(value, convertShellVariables)
 }
 
-const pickKeys = (value: JsonObject, keys: ReadonlyArray<string>): JsonObject =>
-  Object.fromEntries(Object.entries(value).filter(([key]) => keys.includes(key)))
+const pickKeys = (value: JsonObject, keys: ReadonlyArray<string>) =>
+  Record.filter(value, (_, key) => keys.includes(key))
 
 const unflattenServer = (flat: JsonObject, path: Path, dialect: Dialect) => {
   const entry = decodeParameters(flat)
@@ -85,9 +85,7 @@ const unflattenServer = (flat: JsonObject, path: Path, dialect: Dialect) => {
   const isNumeric = typeof entry["timeout"] === "number"
   const parameters = isServerType(type) ? parameterNames(type).filter((name) => name !== "timeout" || !isNumeric) : []
   const { env } = entry
-  const stated = isJsonObject(env) && {
-    env: Object.fromEntries(Object.entries(env).filter(([, value]) => value !== null))
-  }
+  const stated = isJsonObject(env) && { env: Record.filter(env, (value) => value !== null) }
   const given = { ...pickKeys(entry, parameters), ...stated }
   return {
     value: {
