@@ -1,6 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
-import { Data, Duration, Effect, Option, Result } from "effect"
+import { Data, Duration, Effect, Option, Result, Schedule } from "effect"
 import { Base64 } from "effect/encoding"
 import { referenceOf, restoreData } from "../../domain/blobs/binaryContent.ts"
 import { isRangeError, isBusyError } from "../../domain/blobs/blobErrors.ts"
@@ -12,8 +12,7 @@ import { startCountdown } from "../shared/startCountdown.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { CallRequest } from "../../domain/wire/calls.ts"
 import { lineNamed, lineNames } from "../../domain/wire/lines.ts"
-import type { Backoff } from "../../domain/time/backoff.ts"
-import { backoffDelay } from "../shared/backoff.ts"
+import { backoffDelay, reconnectBackoff } from "../shared/backoff.ts"
 
 /**
  * A blob cannot be read although its Computer replied.
@@ -194,11 +193,8 @@ export interface PutBlobOptions {
 /** The part of a chunk's request that depends on the upload. */
 export type UploadChunk = Omit<CallRequest<"putBlob">, "agent" | "computer" | "reqId">
 
-/** For Computers with too many uploads in progress: each lasts seconds, or its Computer ends it after minutes. */
-const busyBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(10) }
-
-/** Retries of one chunk: about a minute. */
-const maxBusyRetries = 10
+/** Retries of one chunk while a Computer has too many uploads in progress: about a minute. */
+const busyRetries = Schedule.addDelay(Schedule.recurs(10), ({ attempt }) => backoffDelay(reconnectBackoff, attempt))
 
 /** The error of an upload on a line without uploads. */
 export const uploadsUnsupported = (lineName: string): UploadFailed => {
@@ -220,16 +216,6 @@ export const sendUpload = Effect.fnUntraced(function* <E>(
   const invalid = (message: string) => Effect.fail(new UploadFailed({ reason: "integrity", message }))
   const totalSize = bytes.length
   const hash = bytesToHex(sha256(bytes))
-  const sendPatiently = (chunk: UploadChunk, attempt = 1): Effect.Effect<UploadReply, E> =>
-    Effect.catchIf(
-      sendChunk(chunk),
-      (error) => attempt <= maxBusyRetries && isBusyError(error),
-      () =>
-        Effect.andThen(
-          Effect.flatMap(backoffDelay(busyBackoff, attempt), Effect.sleep),
-          sendPatiently(chunk, attempt + 1)
-        )
-    )
   let uploadId: string | undefined
   let offset = 0
   for (;;) {
@@ -237,7 +223,7 @@ export const sendUpload = Effect.fnUntraced(function* <E>(
     const eof = offset + part.length === totalSize
     const head = uploadId === undefined ? { totalSize, sha256: hash, ...definedOnly({ nameHint }) } : { uploadId }
     const chunk = { ...head, chunkOffset: offset, eof, blob: Base64.encode(part) }
-    const reply = yield* sendPatiently(chunk)
+    const reply = yield* Effect.retry(sendChunk(chunk), { while: isBusyError, schedule: busyRetries })
     const isOther = reply.chunkOffset !== offset || (uploadId !== undefined && reply.uploadId !== uploadId)
     if (isOther) return yield* invalid("The Computer acknowledged another chunk")
     uploadId = reply.uploadId
