@@ -1,5 +1,6 @@
 import { Clock, Duration, Effect, Match, Schedule } from "effect"
 import { statusLine } from "../../../adapters/log/statusLine.ts"
+import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import { type CallStatus, formatDecided, formatServerNames } from "../../../domain/model/CallStatus.ts"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { formatDuration } from "../../../domain/text/format.ts"
@@ -8,14 +9,7 @@ import { fitText } from "./columns.ts"
 import { printProgress } from "./print.ts"
 import { statusTerminal } from "./screen.ts"
 
-/** The progress of a tool, in a unit that its MCP server chooses. */
-export interface Progress {
-  readonly progress: number
-  readonly total?: number | undefined
-  readonly message?: string | undefined
-}
-
-const formatCount = ({ progress, total }: Progress): string =>
+const formatCount = ({ progress, total }: McpProgress): string =>
   total === undefined ? String(progress) : `${progress} of ${total}`
 
 const formatSeconds = (millis: number): string => formatDuration(Math.round(millis / 1000) * 1000)
@@ -23,7 +17,7 @@ const formatSeconds = (millis: number): string => formatDuration(Math.round(mill
 const barColumns = 20
 
 /** Formats one line of at most `columns`: a bar where the end is known, the elapsed time, an estimate and the message. */
-export const formatProgressLine = (step: Progress | undefined, elapsed: number, columns: number): string => {
+export const formatProgressLine = (step: McpProgress | undefined, elapsed: number, columns: number): string => {
   if (step === undefined) return fitText(`running, ${formatSeconds(elapsed)}`, columns).trimEnd()
   const { message = "", progress, total = 0 } = step
   const share = total > 0 ? Math.min(1, Math.max(0, progress / total)) : undefined
@@ -59,7 +53,7 @@ const describeStatus = Match.typeTags<Exclude<CallStatus, { readonly _tag: "Prog
 export const makeCallProgress = Effect.fnUntraced(function* (commandFor?: (action: string, id: string) => string) {
   const terminal = statusTerminal()
   const start = yield* Clock.currentTimeMillis
-  let latest: Progress | undefined
+  let latest: McpProgress | undefined
   const draw = Effect.map(Clock.currentTimeMillis, (now) => {
     if (terminal !== undefined) statusLine.show(terminal, formatProgressLine(latest, now - start, terminal.columns))
   })
@@ -67,7 +61,7 @@ export const makeCallProgress = Effect.fnUntraced(function* (commandFor?: (actio
     yield* Effect.addFinalizer(() => Effect.sync(statusLine.clear))
     yield* Effect.forkScoped(Effect.delay(Effect.repeat(draw, Schedule.spaced("1 second")), "1 second"))
   }
-  const onProgress = (step: Progress, place = ""): Effect.Effect<void> => {
+  const onProgress = (step: McpProgress, place = ""): Effect.Effect<void> => {
     latest = step
     const message = step.message === undefined || step.message === "" ? "" : `, ${step.message}`
     return terminal === undefined ? printProgress(`progress${place}: ${formatCount(step)}${message}`) : draw
