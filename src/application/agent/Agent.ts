@@ -27,7 +27,7 @@ import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
 import { type AgentError, BadReply } from "./AgentErrors.ts"
 import { makeLocalTasks } from "./tasks/localTasks.ts"
 import type { ToolTask } from "./tasks/toolTasks.ts"
-import { type AgentRequests, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
+import { type AgentRequests, makeAgentRequests, type ToolList, type ToolRequest } from "./AgentRequests.ts"
 import { makeKnownPeers } from "./mcpChannel.ts"
 import {
   type AmbiguousTool,
@@ -113,7 +113,7 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
 }
 
 /** The parts of a view that are fetched one by one; the tools bring the servers that start. */
-type ViewPart = Exclude<keyof ComputerView, "startingServers" | "restartingServers" | "failingServers">
+type ViewPart = Exclude<keyof ComputerView, Exclude<keyof ToolList, "tools">>
 
 /**
  * Requests of the view in progress. An Agent may have 256 requests in progress, and calls need theirs. Tool lists do not wait

@@ -57,11 +57,13 @@ export interface ToolRequest extends CallAnswers {
 /** What the caller of a tool answers, and where the statuses of its call go. */
 type CallHooks = Pick<ToolRequest, keyof CallAnswers | "onStatus">
 
-/** The tools of a Computer, and its MCP servers that start, or start again, and may have more. */
+/** The tools of a Computer, and its MCP servers that may have more. */
 export interface ToolList {
   readonly tools: ReadonlyArray<Tool>
   readonly startingServers: ReadonlyArray<string>
+  /** Those that have ended and start again. */
   readonly restartingServers: ReadonlyArray<string>
+  /** Those that do not start. */
   readonly failingServers: ReadonlyArray<FailingServer>
 }
 

@@ -11,19 +11,14 @@ import type { DocumentSummary, SkillRef } from "../../domain/model/messages/requ
 import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import type { Role } from "../../domain/model/Membership.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
+import type { ToolList } from "./AgentRequests.ts"
 import { notifyListener, type OnCallStatus } from "./callStatuses.ts"
 import { formatSome } from "../../domain/errorMessage.ts"
 import type { ComputerName } from "../../domain/model/ids.ts"
 
 /** An Agent's view of one Computer; parts are `undefined` until fetched. */
-export interface ComputerView {
+export interface ComputerView extends Omit<ToolList, "tools"> {
   readonly tools: ReadonlyArray<Tool> | undefined
-  /** Its MCP servers that start, as of the tool list: they may have more tools. */
-  readonly startingServers: ReadonlyArray<string>
-  /** Its MCP servers that have ended and start again, as of the tool list: it lacks their tools. */
-  readonly restartingServers: ReadonlyArray<string>
-  /** Its MCP servers that do not start, as of the tool list. */
-  readonly failingServers: ReadonlyArray<FailingServer>
   /** Its MCP servers; fetched with the tools where an observer wants them. */
   readonly servers: ReadonlyArray<McpServerInfo> | undefined
   readonly desktop: ReadonlyArray<string> | undefined
