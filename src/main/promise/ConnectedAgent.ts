@@ -3,7 +3,7 @@ import type { McpClientLike } from "../../adapters/llm/McpClientLike.ts"
 import type { SocketIoClientOptions } from "../../adapters/socketio/client/SocketIoClient.ts"
 import type { DocumentAccess } from "../layers/agentLayer.ts"
 import type { AgentOptions, AgentShape, ToolCall as CoreToolCall } from "../../application/agent/Agent.ts"
-import type { TaskStatus } from "../../application/agent/tasks/toolTasks.ts"
+import type { ToolTask } from "../../application/agent/tasks/toolTasks.ts"
 import type { BlobOptions, SkillContent } from "../../application/agent/blobs.ts"
 import type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
@@ -30,21 +30,15 @@ export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectT
   readonly log?: Log
 }
 
+/** The functions that answer what a call waits for. A signal aborts when another approver answers first, or the call ends. */
+type CallAnswers = {
+  readonly [H in keyof Pick<CoreToolCall, "onInput" | "onApproval">]: HookOf<NonNullable<CoreToolCall[H]>> | undefined
+}
+
 /** A tool call; `timeout` in whole seconds. Without `computer`, the Agent finds the one Computer that has the tool. */
-export interface AgentToolCall extends Omit<CoreToolCall, "onStatus" | "onInput" | "onApproval"> {
+export interface AgentToolCall extends Omit<CoreToolCall, "onStatus" | keyof CallAnswers>, CallAnswers {
   /** Receives the reasons why the call waits: for consent, or for MCP servers that start. */
   readonly onStatus?: ((status: CallStatus) => void) | undefined
-  /**
-   * Answers a question of the MCP server. Without it such questions are declined, unless the owner of the Computer or an
-   * operator answers. After an invalid answer it is asked again, with the error at the start of the message. A failure
-   * closes the question without an answer. The signal aborts when another responder answers first, or the call ends.
-   */
-  readonly onInput?: HookOf<NonNullable<CoreToolCall["onInput"]>> | undefined
-  /**
-   * Decides about the call where its owner lets Agents decide. `undefined`, and a failure, leave the decision to other
-   * approvers.
-   */
-  readonly onApproval?: HookOf<NonNullable<CoreToolCall["onApproval"]>> | undefined
 }
 
 /** Options of an Agent and its connection. */
@@ -53,16 +47,13 @@ export interface AgentConnectOptions extends Omit<AgentOptions, "wait" | "follow
 /** Options of an Agent on Node. */
 export interface NodeAgentConnectOptions extends AgentConnectOptions, DocumentAccess {}
 
-/** A call that runs at its Computer. Promises reject with the code `task_lost` when the Computer does not know it. */
-export interface StartedTool {
-  readonly id: string
-  readonly computer: string
-  readonly status: (options?: Cancellable) => Promise<TaskStatus>
-  /** Waits for the result, also through lost connections. Aborting the signal does not cancel the call. */
-  readonly result: (options?: Cancellable) => Promise<ToolResult>
-  /** Cancels the call unless it has ended. */
-  readonly cancel: (options?: Cancellable) => Promise<void>
-}
+/**
+ * A call that runs at its Computer, also when a signal aborts a wait for it. Promises reject with the code `task_lost` when
+ * the Computer does not know it.
+ */
+export interface StartedTool
+  extends Pick<ToolTask, "id" | "computer">,
+    PromisedMembers<ToolTask, "status" | "result" | "cancel"> {}
 
 /** The methods of the rows in the table of requests. */
 type RequestMethods = {
