@@ -28,11 +28,8 @@ export class BlobUnreadable extends Data.TaggedError("BlobUnreadable")<{
 }> {}
 
 /** The verified content of a blob; `sha256` in hexadecimal. */
-export interface FetchedBlob {
+export interface FetchedBlob extends Pick<BlobChunk, "mimeType" | "totalSize" | "sha256"> {
   readonly bytes: Uint8Array
-  readonly mimeType: string
-  readonly totalSize: number
-  readonly sha256: string
 }
 
 /** Limits for reading a blob or a document. */
@@ -142,9 +139,7 @@ export const restoreBlobs = Effect.fnUntraced(function* <E extends { readonly me
 })
 
 /** The verified content of a skill's file; `sha256` in hexadecimal. */
-export interface SkillContent extends FetchedBlob {
-  readonly name: string
-  readonly relPath: string
+export interface SkillContent extends FetchedBlob, Pick<SkillFile, "name" | "relPath"> {
   /** The content as text; `undefined` when it is not UTF-8. */
   readonly text: string | undefined
 }
@@ -179,11 +174,7 @@ export class UploadFailed extends Data.TaggedError("UploadFailed")<{
 }> {}
 
 /** A file that an Agent has put on a Computer; its absolute path there, and its SHA-256 in hexadecimal. */
-export interface UploadedFile {
-  readonly landingPath: string
-  readonly totalSize: number
-  readonly sha256: string
-}
+export interface UploadedFile extends Required<Pick<UploadReply, "landingPath" | "totalSize" | "sha256">> {}
 
 export interface PutBlobOptions {
   /** The wanted file name. The Computer makes it safe and free; it ignores folders. */

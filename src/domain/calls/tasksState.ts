@@ -1,6 +1,6 @@
 import { type Caller, callerKey, isSameCaller, type OfficeCaller } from "../approvals/Caller.ts"
 import type { CallStatus } from "../model/CallStatus.ts"
-import { taskRetention } from "../model/messages/tasks.ts"
+import { taskRetention, type TaskView } from "../model/messages/tasks.ts"
 import { badRequest, notFound, ProtocolError } from "../model/ProtocolError.ts"
 import type { ToolResult } from "../model/ToolResult.ts"
 import type { RequestId } from "../model/ids.ts"
@@ -47,14 +47,8 @@ const unknownTask = () =>
     "The Computer does not know this task: it left the office or restarted, or has dropped the result after an hour"
   )
 
-/** The state of a task. Times are in milliseconds of the epoch. */
-export interface TaskState {
-  readonly tool: string
-  readonly state: "working" | "completed" | "cancelled"
-  /** Increases with every change. */
-  readonly version: number
-  readonly createdAt: number
-  readonly updatedAt: number
+/** The state of a task, before it is encoded. */
+export interface TaskState extends Omit<TaskView, "report" | "result"> {
   /** The latest status of its call, such as a wait for consent or for the answer to an elicitation. */
   readonly status?: CallStatus
   readonly result?: ToolResult
