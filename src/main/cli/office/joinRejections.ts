@@ -7,10 +7,7 @@ import { ownCodes } from "../../A2cError.ts"
 import { CommandFailed, toCommandFailed } from "../../CommandFailed.ts"
 
 /** The flags of a member's connection. */
-interface ConnectionOptions {
-  readonly server?: string | undefined
-  readonly tokenFile?: string | undefined
-}
+type ConnectionOptions = { readonly [F in "server" | "tokenFile"]?: string | undefined }
 
 const remedies: { readonly [R in Role]: string } = {
   agent:
