@@ -31,10 +31,7 @@ export interface Completions {
 }
 
 /** The prompt of a line. Ignored when the input is not a terminal. */
-interface Prompt {
-  readonly text: string
-  /** The lines above a question. */
-  readonly context?: Context | undefined
+interface Prompt extends Pick<LineQuestion, "prompt"> {
   readonly complete?: (line: string) => Effect.Effect<Completions>
   /** Lines that are not kept in the history. */
   readonly isPrivate?: (line: string) => boolean
@@ -219,8 +216,7 @@ class TerminalLines {
   next(given: Prompt, question?: LineQuestion): Effect.Effect<TerminalLine> {
     return Effect.callback<TerminalLine>((resume) => {
       const paint = makePaint(question && this.#streams.output)
-      const prompt = { ...given, text: paint("cyan", escapeForTerminal(given.text)) }
-      if (question === undefined) this.#isPrivate = prompt.isPrivate ?? (() => false)
+      if (question === undefined) this.#isPrivate = given.isPrivate ?? (() => false)
       const waiting = question === undefined ? this.#backlog.shift() : undefined
       if (waiting !== undefined) {
         if (this.#backlog.length === 0 && !this.#isClosed) this.#lines.resume()
@@ -228,8 +224,10 @@ class TerminalLines {
       }
       if (this.#isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
       this.interrupted.closeUnsafe()
-      const contextLines = makeContextLines(prompt.context, this.#streams.output)
-      const own = { ...prompt, contextLines, question, onLine: (line: TerminalLine) => resume(Effect.succeed(line)) }
+      const prompt = paint("cyan", escapeForTerminal(given.prompt))
+      const contextLines = makeContextLines(question?.context, this.#streams.output)
+      const onLine = (line: TerminalLine) => resume(Effect.succeed(line))
+      const own = { ...given, prompt, contextLines, question, onLine }
       this.#pendingRead = own
       if (this.isTerminal) this.#show(own)
       return Effect.sync(() => this.#abandonRead(own))
@@ -249,10 +247,10 @@ class TerminalLines {
     }, typeaheadSilence)
   }
 
-  #showPrompt({ question, text }: PendingRead): void {
+  #showPrompt({ prompt, question }: PendingRead): void {
     const { hidden = false } = question ?? {}
-    this.#lines.setPrompt(hidden ? "" : text)
-    if (hidden) this.#streams.output.write(text)
+    this.#lines.setPrompt(hidden ? "" : prompt)
+    if (hidden) this.#streams.output.write(prompt)
     this.#isHidden = hidden
     this.#lines.prompt(true)
   }
@@ -280,7 +278,7 @@ class TerminalLines {
     if (read === undefined) return
     this.#shownContext = read.contextLines()
     output.write(joinLines(this.#shownContext))
-    if (this.#isHidden) return void output.write(this.#discarding === undefined ? read.text : "")
+    if (this.#isHidden) return void output.write(this.#discarding === undefined ? read.prompt : "")
     // Readline moves up as many rows as the line had before it redraws the line.
     output.write("\n".repeat(rows))
     this.#lines.prompt(true)
@@ -304,9 +302,7 @@ export const makeLineReader = Effect.fnUntraced(function* (streams: LineStreams)
     /** Reads the next line. Concurrent reads run one after the other. */
     read: (prompt: Prompt) => lock.withPermit(lines.next(prompt)),
     ask: (question: LineQuestion): Effect.Effect<TerminalLine> =>
-      isTerminal
-        ? lock.withPermit(lines.next({ text: question.prompt, context: question.context }, question))
-        : Effect.succeed({ _tag: "Closed" }),
+      isTerminal ? lock.withPermit(lines.next(question, question)) : Effect.succeed({ _tag: "Closed" }),
     /** True while a read is pending: the next question has to wait. */
     isReading: () => lines.isReading(),
     /** While the effect runs, Ctrl-C goes to `read` or `awaitInterrupt` and not to the process. */

@@ -36,7 +36,7 @@ const openShell = Effect.fnUntraced(function* (file: string) {
       return yield* Fiber.join(fiber)
     })
   const enter = (keys: string) =>
-    answer(reader.read({ text: "> ", isPrivate: (line) => line.startsWith("input") }), `${keys}\r`)
+    answer(reader.read({ prompt: "> ", isPrivate: (line) => line.startsWith("input") }), `${keys}\r`)
   return { answer, enter, errors: () => String(errors.read() ?? ""), reader, type }
 })
 
@@ -58,7 +58,7 @@ describe("LineHistory", () => {
     yield* inShell(file, ({ answer, enter, reader, type }) =>
       Effect.gen(function* () {
         yield* type("input token early\r")
-        yield* reader.read({ text: "> ", isPrivate: (line) => line.startsWith("input") })
+        yield* reader.read({ prompt: "> ", isPrivate: (line) => line.startsWith("input") })
         yield* enter("input token s3cret")
         yield* answer(reader.ask({ prompt: "Value: ", hidden: false }), "shown\r")
         yield* answer(reader.ask({ prompt: "Value: ", hidden: true }), "hidden\r")

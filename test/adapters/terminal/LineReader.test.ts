@@ -31,7 +31,7 @@ describe("LineReader", () => {
     yield* type("line\n".repeat(1000))
     input.end()
     let count = 0
-    while ((yield* reader.read({ text: "" }))._tag === "Line") count++
+    while ((yield* reader.read({ prompt: "" }))._tag === "Line") count++
     assert.strictEqual(count, 2000)
   })
 
@@ -44,10 +44,10 @@ describe("LineReader", () => {
     it.live(`closes when reading fails ${isTerminal ? "on a terminal" : "on a pipe"}`, () =>
       Effect.gen(function* () {
         const { input, reader } = yield* open(isTerminal)
-        const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+        const reading = yield* Effect.forkChild(reader.read({ prompt: "> " }), { startImmediately: true })
         input.destroy(new Error("EIO"))
         assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Closed" })
-        assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Closed" })
+        assert.deepStrictEqual(yield* reader.read({ prompt: "> " }), { _tag: "Closed" })
       })
     )
   }
@@ -60,7 +60,7 @@ describe("LineReader", () => {
     yield* reader.captureInterrupts(
       Effect.gen(function* () {
         yield* type(ctrlC)
-        const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+        const reading = yield* Effect.forkChild(reader.read({ prompt: "> " }), { startImmediately: true })
         yield* type("line\r")
         yield* Fiber.join(reading)
         const late = yield* Effect.forkChild(reader.awaitInterrupt, { startImmediately: true })
@@ -74,7 +74,7 @@ describe("LineReader", () => {
     const asking = yield* Effect.forkChild(reader.ask({ prompt: "? ", hidden: false }), { startImmediately: true })
     yield* type("late\r")
     assert.deepStrictEqual(yield* Fiber.join(asking), { _tag: "Line", text: "late" })
-    assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Line", text: "early" })
+    assert.deepStrictEqual(yield* reader.read({ prompt: "> " }), { _tag: "Line", text: "early" })
   })
 
   live("asks nothing without a terminal", false, function* ({ reader, type }) {
@@ -110,7 +110,7 @@ describe("LineReader on a terminal", () => {
     const asking = yield* Effect.forkChild(reader.ask({ prompt: "key: ", hidden: true }), { startImmediately: true })
     yield* type("hunter2")
     yield* Fiber.interrupt(asking)
-    yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+    yield* Effect.forkChild(reader.read({ prompt: "> " }), { startImmediately: true })
     assert.deepStrictEqual(
       (yield* screen).filter((row) => row !== ""),
       ["key:", ">"]
@@ -121,7 +121,7 @@ describe("LineReader on a terminal", () => {
     const asking = yield* Effect.forkChild(reader.ask({ prompt: "allow? ", hidden: false }), { startImmediately: true })
     yield* type("ye")
     yield* Fiber.interrupt(asking)
-    const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+    const reading = yield* Effect.forkChild(reader.read({ prompt: "> " }), { startImmediately: true })
     yield* type("status\r")
     assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Line", text: "status" })
   })
@@ -132,13 +132,13 @@ describe("LineReader on a terminal", () => {
   })
 
   live("escapes its prompt", function* ({ reader, screen }) {
-    yield* Effect.forkChild(reader.read({ text: "desk@a\u001b[2J\nb> " }), { startImmediately: true })
+    yield* Effect.forkChild(reader.read({ prompt: "desk@a\u001b[2J\nb> " }), { startImmediately: true })
     assert.deepStrictEqual(yield* screen, [String.raw`desk@a\u001b[2J\nb>`])
   })
 
   live("omits completions that the terminal would interpret", function* ({ reader, screen, type }) {
     const complete = (word: string) => Effect.succeed({ candidates: ["tool_a", "tool_b", "tool\u001b[2J"], word })
-    yield* Effect.forkChild(reader.read({ text: "> ", complete }), { startImmediately: true })
+    yield* Effect.forkChild(reader.read({ prompt: "> ", complete }), { startImmediately: true })
     for (const keys of ["tool", "\t", "\t", "\t"]) yield* type(keys)
     const lines = (yield* screen).join("\n")
     assert.include(lines, "tool_a")

@@ -83,7 +83,7 @@ export const runRepl = Effect.fnUntraced(function* (options: { readonly name: st
       while (true) {
         const currentOffice = yield* office
         const line = yield* reader.read({
-          text: `${name}${currentOffice === undefined ? "" : `@${currentOffice}`}> `,
+          prompt: `${name}${currentOffice === undefined ? "" : `@${currentOffice}`}> `,
           complete: (typed) => Effect.provideContext(complete(typed), context),
           isPrivate
         })
