@@ -1,6 +1,7 @@
 import { Duration, Effect, Option } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
 import type { JsonObject } from "../../domain/json.ts"
+import { makeListingReport } from "../shared/listings/serverListings.ts"
 import { collectPages } from "../shared/paging.ts"
 import { DocumentReader, DocumentUnreadable } from "../ports/files/DocumentReader.ts"
 import type { AgentError } from "./AgentErrors.ts"
@@ -41,17 +42,14 @@ const unreadable = (message: string) => Effect.fail(new DocumentUnreadable({ mes
 export const makeAgentQueries = Effect.fnUntraced(function* (requests: AgentRequests): Effect.fn.Return<AgentQueries> {
   const reader = yield* Effect.serviceOption(DocumentReader)
   return {
-    allResources: Effect.fnUntraced(function* (computer, mcpServer) {
-      const { incomplete: reason, items } = yield* collectPages((cursor) =>
-        Effect.map(requests.getResources(computer, mcpServer, definedOnly({ cursor })), (page) => ({
+    allResources: Effect.fnUntraced(function* (computer, server) {
+      const listing = yield* collectPages((cursor) =>
+        Effect.map(requests.getResources(computer, server, definedOnly({ cursor })), (page) => ({
           items: page.resources,
           nextCursor: page.nextCursor
         }))
       )
-      if (reason !== undefined) {
-        yield* Effect.logWarning("listing cut short", { computer, server: mcpServer, list: "resources", reason })
-      }
-      return items
+      return yield* makeListingReport({ computer, server })("resources", { ...listing, omitted: [] })
     }),
     fetchDocument: Effect.fn("Agent.fetchDocument")(function* (computer, uri, options = {}) {
       const { maxBytes = defaultMaxBytes, timeout } = options

@@ -33,9 +33,7 @@ interface ListenedCall {
   readonly sharedCall?: Body
 }
 
-interface Listener {
-  readonly computer: ComputerName
-  readonly onStatus: OnCallStatus | undefined
+interface Listener extends Pick<ListenedCall, "computer" | "onStatus"> {
   readonly extendTimeout: (time: Duration.Duration) => void
   /** The id of the approval for which the call waits, or waited. */
   approval?: string
