@@ -1,10 +1,9 @@
 import { type JsonObject, objectsIn, stringOrEmpty } from "../json.ts"
+import { pathOfItem, pathOfMember } from "./formValue.ts"
 import { unescapePointerSegment } from "./jsonSchema.ts"
 
-const joinPath = (path: string, part: string): string => {
-  if (/^\d+$/.test(part)) return `${path}[${part}]`
-  return path === "" ? part : `${path}.${part}`
-}
+const joinPath = (path: string, part: string): string =>
+  /^\d+$/.test(part) ? pathOfItem(path, Number(part)) : pathOfMember(path, part)
 
 const toPath = (pointer: string): string => pointer.split("/").slice(1).map(unescapePointerSegment).reduce(joinPath, "")
 
