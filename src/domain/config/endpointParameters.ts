@@ -1,6 +1,7 @@
-import { Duration, Result, Schema, SchemaGetter } from "effect"
+import { Duration, Record, Result, Schema, SchemaGetter } from "effect"
 import { formatSchemaError, type ValidationIssue, toValidationIssues } from "../validation.ts"
 import { asString, isJsonObject, type JsonObject } from "../json.ts"
+import { definedOnly } from "../objects.ts"
 
 /** The transports of MCP servers; `streamable` is Streamable HTTP (spec §8.2). */
 export type ServerType = "stdio" | "streamable" | "sse"
@@ -91,12 +92,7 @@ export const parameterNames = (type: ServerType): ReadonlyArray<string> => Objec
 
 /** Encodes parameters for the wire: known fields only, with defaults, placeholders unchanged. */
 export const withParameterDefaults = (type: ServerType, given: JsonObject): JsonObject =>
-  Object.fromEntries(
-    Object.entries(parameterDefaults[type]).flatMap(([field, fallback]) => {
-      const value = (Object.hasOwn(given, field) ? given[field] : undefined) ?? fallback
-      return value === undefined ? [] : [[field, value]]
-    })
-  )
+  definedOnly(Record.map(parameterDefaults[type], (fallback, field) => given[field] ?? fallback))
 
 const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
   path.reduce<unknown>((at, key) => (Array.isArray(at) || isJsonObject(at) ? Reflect.get(at, key) : undefined), value)
