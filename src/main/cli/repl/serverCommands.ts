@@ -1,6 +1,5 @@
 import { Clock, Effect, Match, Result, SubscriptionRef } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
-import type { UnknownServer } from "../../../application/computer/servers/ServerSupervisor.ts"
 import { parseConfig } from "../../../domain/config/parseConfig.ts"
 import { inputIdsOf } from "../../../domain/config/Setup.ts"
 import { formatIssues, type ValidationIssue } from "../../../domain/validation.ts"
@@ -96,21 +95,13 @@ const startOutcome = Effect.fnUntraced(function* (name: string, message: string)
   return yield* failCommand(`${message}, but does not run: ${label}`)
 })
 
-const serverActionCommand = (
-  verb: "start" | "stop" | "restart",
-  help: string,
-  doneText: string,
-  action: (computer: Computer["Service"], name: string) => Effect.Effect<void, UnknownServer>
-): ReplCommand => ({
+const serverActionCommand = (verb: "start" | "stop" | "restart", help: string, doneText: string): ReplCommand => ({
   name: `server ${verb}`,
   parameters: "NAME",
   help,
   run: Effect.fnUntraced(function* ([name = ""]) {
     yield* requireServer(name)
-    yield* Effect.mapError(
-      Computer.use((computer) => action(computer, name)),
-      toCommandFailed
-    )
+    yield* Effect.mapError((yield* Computer)[verb](name), toCommandFailed)
     return verb === "stop" ? `${doneText} ${name}` : yield* startOutcome(name, `${doneText} ${name}`)
   }),
   complete: completeFirst(serverNames)
@@ -173,7 +164,7 @@ export const serverCommands: ReadonlyArray<ReplCommand> = [
     }),
     complete: completeFirst(serverNames)
   },
-  serverActionCommand("start", "start a server, even a disabled one", "started", ({ start }, name) => start(name)),
-  serverActionCommand("stop", "stop a server until it is started again", "stopped", ({ stop }, name) => stop(name)),
-  serverActionCommand("restart", "stop a server and start it again", "restarted", ({ restart }, name) => restart(name))
+  serverActionCommand("start", "start a server, even a disabled one", "started"),
+  serverActionCommand("stop", "stop a server until it is started again", "stopped"),
+  serverActionCommand("restart", "stop a server and start it again", "restarted")
 ]
