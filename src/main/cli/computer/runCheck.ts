@@ -64,21 +64,17 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
     }
     for (const text of findPlaceholders(server.parameters)) {
       const reference = parsePlaceholder(text)
+      if (reference._tag === "Environment") {
+        const isSet = reference.fallback !== undefined || process.env[reference.name] !== undefined
+        if (!isSet) addDiagnostic("warning", `the environment variable ${reference.name} is not set`)
+        continue
+      }
       const isKnown =
-        reference._tag === "Environment"
-          ? reference.fallback !== undefined || process.env[reference.name] !== undefined
-          : reference._tag === "Input"
-            ? setup.config.inputs.some(({ id }) => id === reference.id)
-            : findVariable(setup.variables, name, reference.name) !== undefined
-      if (isKnown) continue
-      addDiagnostic(
-        "warning",
-        reference._tag === "Environment"
-          ? `the environment variable ${reference.name} is not set`
-          : text === "userHome"
-            ? `placeholder \${${text}}: ${noHomeAdvice()}`
-            : `placeholder \${${text}} is not defined and stays unresolved`
-      )
+        reference._tag === "Input"
+          ? setup.config.inputs.some(({ id }) => id === reference.id)
+          : findVariable(setup.variables, name, reference.name) !== undefined
+      const problem = text === "userHome" ? `: ${noHomeAdvice()}` : " is not defined and stays unresolved"
+      if (!isKnown) addDiagnostic("warning", `placeholder \${${text}}${problem}`)
     }
     if (server.type === "stdio" && !server.disabled && findPlaceholders(server.parameters).length === 0) {
       const problem = yield* Effect.flatMap(
