@@ -86,9 +86,9 @@ export const toolOriginsOf = (computer: ComputerName, servers: ReadonlyArray<Mcp
 const listWithUris = (
   view: OfficeView,
   list: "resources" | "resourceTemplates",
-  member: "uri" | "uriTemplate",
   itemsOf: (server: McpServerInfo) => ReadonlyArray<JsonObject>
 ): RepairedListing => {
+  const member = list === "resources" ? "uri" : "uriTemplate"
   const listings = serversIn(view).map(({ computer, info }) => {
     const { items, ...leftOut } = repairListing(list, itemsOf(info))
     const toOffice = (item: JsonObject) => ({
@@ -107,7 +107,7 @@ const listWithUris = (
 
 /** The apps that the MCP servers of an office list, as resources of the office. */
 export const appResourcesIn = (view: OfficeView): RepairedListing =>
-  listWithUris(view, "resources", "uri", ({ apps = [] }) => apps)
+  listWithUris(view, "resources", ({ apps = [] }) => apps)
 
 const invalidParams = (message: string) => protocolFailure(jsonRpcCodes.invalidParams, message)
 
@@ -174,12 +174,7 @@ export const makeServerRequests = (
       case "completion/complete":
         return yield* complete(params)
       case "resources/templates/list": {
-        const listing = listWithUris(
-          yield* agent.view,
-          "resourceTemplates",
-          "uriTemplate",
-          ({ templates }) => templates
-        )
+        const listing = listWithUris(yield* agent.view, "resourceTemplates", ({ templates }) => templates)
         return { resourceTemplates: yield* report("resourceTemplates", listing) }
       }
     }
