@@ -181,14 +181,6 @@ export const computerRows: MethodRows<Computer["Service"], RowMethods<JoinedComp
 /** The functions of a program, as a session of the Computer. */
 type MakeFunctions = (functions: Functions) => Effect.Effect<OfferedFunctions, InvalidFunction, Scope.Scope>
 
-const orConfigInvalid = <A>(run: () => A): A => {
-  try {
-    return run()
-  } catch (error) {
-    throw error instanceof InvalidFunction ? new A2cError("config_invalid", error.message) : error
-  }
-}
-
 /** Starts a Computer of a layer with functions of the program, where `makeFunctions` makes them a session. */
 export const startComputer = async <Methods>(
   { log, ...options }: MemberComputerOptions,
@@ -212,7 +204,13 @@ export const startComputer = async <Methods>(
   }
   return {
     ...makeMethods({ iterate, run }, rows),
-    offer: (more) => orConfigInvalid(() => offered().offer(more)),
+    offer: (more) => {
+      try {
+        return offered().offer(more)
+      } catch (error) {
+        throw error instanceof InvalidFunction ? new A2cError("config_invalid", error.message) : error
+      }
+    },
     changed: (name) => offered().changed(name),
     ...closeable
   }
