@@ -1,7 +1,6 @@
 /** Worker thread that runs scripts. The main thread terminates it after a timeout or a crash. */
 import { parentPort, workerData } from "node:worker_threads"
 import type * as Verel from "@bpinternal/verel"
-import type { CompilationDiagnostic } from "@bpinternal/verel"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { parseJsonOrThrow } from "../../domain/json.ts"
 
@@ -19,7 +18,7 @@ const positionOf = (script: string, index: number): string => {
   return `line ${lines.length}, column ${[...(lines.at(-1) ?? "")].length + 1}`
 }
 
-const formatDiagnostic = (script: string, { labels, message, notes }: CompilationDiagnostic): string => {
+const formatDiagnostic = (script: string, { labels, message, notes }: Verel.CompilationDiagnostic): string => {
   const cause = labels.find(({ primary }) => primary) ?? labels[0]
   const place = cause === undefined ? [] : [positionOf(script, cause.span[0])]
   const details = [...labels, ...notes].map((detail) => detail.message).filter((text) => text !== "")
@@ -29,7 +28,7 @@ const formatDiagnostic = (script: string, { labels, message, notes }: Compilatio
 }
 
 /** Formats the errors of a script, one per line; empty for a valid script. */
-const formatDiagnostics = (script: string, diagnostics: ReadonlyArray<CompilationDiagnostic>): string => {
+const formatDiagnostics = (script: string, diagnostics: ReadonlyArray<Verel.CompilationDiagnostic>): string => {
   const lines = diagnostics.slice(0, maxReportedErrors).map((diagnostic) => formatDiagnostic(script, diagnostic))
   const rest = diagnostics.length - lines.length
   return [...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].join("\n")
