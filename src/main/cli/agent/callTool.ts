@@ -2,9 +2,9 @@ import { Duration, Effect, Scope } from "effect"
 import * as JsonSchemaValidator from "../../../adapters/jsonSchema/JsonSchemaValidator.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
 import {
-  AmbiguousTool,
   formatUnknownTools,
   type OfficeView,
+  ownerIn,
   type ToolSearch,
   unknownToolsIn
 } from "../../../application/agent/OfficeView.ts"
@@ -38,26 +38,20 @@ import * as Dialogue from "../../../adapters/terminal/Dialogue.ts"
 import { formatTaskId, parseTaskId } from "../../../domain/office/taskIds.ts"
 import { defaultLineName } from "../../../domain/wire/lines.ts"
 
-const toolsIn = ({ computers }: OfficeView, computer: string | undefined) =>
-  [...computers]
-    .filter(([owner]) => computer === undefined || owner === computer)
-    .flatMap(([owner, { tools = [] }]) => tools.map((tool) => ({ computer: owner, tool })))
-
 /** True for a tool with an app, as far as the view knows the tools. */
-const hasApp = (view: OfficeView, name: string, computer: string | undefined): boolean =>
-  toolsIn(view, computer).some(({ tool }) => tool.name === name && appUriOf(tool.meta) !== undefined)
+const hasApp = ({ computers }: OfficeView, name: string, computer: string): boolean =>
+  computers.get(computer)?.tools?.some((tool) => tool.name === name && appUriOf(tool.meta) !== undefined) === true
 
 /** Finds a tool of one Computer, or the only one of this name. */
 const findTool = Effect.fnUntraced(function* ({ office, ...search }: ToolSearch & { readonly office: string }) {
   const { computer, tool: name } = search
   const agent = yield* Agent
   const view = yield* agent.searchTool(search)
-  const tools = toolsIn(view, computer)
-  const [found, ...others] = tools.filter(({ tool }) => tool.name === name)
-  if (found !== undefined && others.length === 0) return found
-  if (found !== undefined) {
-    return yield* new AmbiguousTool({ tool: name, owners: [found, ...others].map((one) => one.computer).toSorted() })
-  }
+  const tools = [...view.computers].flatMap(([owner, { tools: own = [] }]) =>
+    own.map((tool) => ({ computer: owner, tool }))
+  )
+  const found = tools.find(({ tool }) => tool.name === name)
+  if (found !== undefined) return yield* Effect.as(ownerIn(view, name), found)
   const known = [...(yield* agent.view).computers.keys()]
   if (known.length === 0) return yield* failCommand(withoutComputer(office))
   if (computer !== undefined && !known.includes(computer)) {
