@@ -119,12 +119,6 @@ const earlyPrint = Duration.seconds(2)
 
 type Query<A, E, R> = (computer: string, agent: Agent["Service"]) => Effect.Effect<A, E, R>
 
-const withTimeout = <A, E, R>(query: Effect.Effect<A, E, R>, seconds: number) =>
-  Effect.timeoutOrElse(query, {
-    duration: Duration.seconds(seconds),
-    orElse: () => failCommand(`no reply within ${seconds}s (--timeout)`)
-  })
-
 /**
  * Queries the Computers of the office, or the requested one. A Computer that fails is reported, and left out of the results;
  * the command fails when all of them do. `onEarly` gets the replies so far when others take long.
@@ -139,8 +133,10 @@ export const queryComputers = Effect.fnUntraced(function* <A, E extends CommandE
   const replies = new Map<string, A>()
   const missing = new Set(names)
   const repliesNow = () => names.flatMap((name) => (replies.has(name) ? [replies.get(name) as A] : []))
+  const failLate = () => failCommand(`no reply within ${options.timeout}s (--timeout)`)
   const ask = (name: string) =>
-    withTimeout(query(name, agent), options.timeout).pipe(
+    query(name, agent).pipe(
+      Effect.timeoutOrElse({ duration: Duration.seconds(options.timeout), orElse: failLate }),
       Effect.map((reply) => void replies.set(name, reply)),
       Effect.mapError((error) => ({ name, error })),
       Effect.ensuring(Effect.sync(() => missing.delete(name)))
