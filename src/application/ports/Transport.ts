@@ -157,7 +157,7 @@ export const startRequestUsing = (
     const longest = extend === undefined ? millis : millis + Duration.toMillis(maxExtension)
     const error = send(event, body, finish, Math.min(longest, maxTimerMillis))
     // The caller gets the cancel function before the failure.
-    if (error !== undefined) queueMicrotask(() => finish(Exit.fail(error)))
+    if (error !== undefined) stopTimer = startTimer(() => finish(Exit.fail(error)), 0)
     else wait(millis)
     return () => void end()
   }
