@@ -36,10 +36,10 @@ const boundPattern = (pattern: string): string => {
 }
 
 /** Throws for a text that was too long for a pattern: whether it matches is unknown. */
-const requireTried = ({ instancePath, keyword, params }: SchemaViolation, value: unknown): void => {
+const requireTried = ({ argument, instancePath, keyword }: SchemaViolation, value: unknown): void => {
   if (keyword !== "pattern") return
   const text = resolveRef(value, `#${encodeURI(instancePath)}`)
-  const pattern = String(params["pattern"])
+  const pattern = String(argument)
   if (typeof text !== "string" || text.length <= longestTextOf(pattern, limits.patternSteps)) return
   throw new Error(`a text of ${text.length} characters is too long for the pattern "${truncateQuote(pattern)}"`)
 }
@@ -97,7 +97,7 @@ const makeCheck = ({ dereference, validate }: Library, declared: JsonObject): Sc
     for (const violation of violations) requireTried(violation, value)
     return valid || violations.length > 0
       ? violations
-      : [{ instancePath: "", keyword: "schema", params: {}, message: "must match the schema" }]
+      : [{ instancePath: "", keyword: "schema", message: "must match the schema" }]
   }
 }
 

@@ -1,6 +1,7 @@
 import type { OutputUnit, Schema } from "@cfworker/json-schema"
+import { formatSome, truncateQuote } from "../../domain/errorMessage.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { decodePointerSegment } from "../../domain/schemas/jsonSchema.ts"
+import { asArray, decodePointerSegment } from "../../domain/schemas/jsonSchema.ts"
 import type { SchemaViolation } from "../../domain/schemas/SchemaViolation.ts"
 
 /** The subschemas of a schema by their URIs. */
@@ -14,45 +15,44 @@ interface Failure {
   readonly names: ReadonlyArray<string>
 }
 
-type Description = readonly [params: JsonObject, message: string]
+type Describe = (failure: Failure) => string | undefined
 
 const limit =
-  (words: string, unit = "") =>
-  ({ argument }: Failure): Description => [{ limit: argument }, `must ${words} ${String(argument)}${unit}`]
+  (words: string, unit = ""): Describe =>
+  ({ argument }) =>
+    `must ${words} ${String(argument)}${unit}`
 
-const fixed = (message: string) => (): Description => [{}, message]
+const contains: Describe = ({ schema: { maxContains, minContains = 1 } }) =>
+  `must contain at least ${String(minContains)}${maxContains === undefined ? "" : ` and no more than ${Number(maxContains)}`} valid item(s)`
 
-const contains = ({ schema: { maxContains, minContains = 1 } }: Failure): Description => {
-  const most = maxContains === undefined ? "" : ` and no more than ${Number(maxContains)}`
-  return [{ minContains, maxContains }, `must contain at least ${String(minContains)}${most} valid item(s)`]
-}
-
-const dependents = ({ keyword, names: [property = "", missingProperty], schema }: Failure): Description | undefined => {
-  const dependent = isJsonObject(schema[keyword]) ? schema[keyword][property] : undefined
+const dependents: Describe = ({ keyword, names: [property = ""], schema }) => {
+  const dependent = asObject(schema[keyword])[property]
   if (!Array.isArray(dependent)) return undefined
   const needed = `${dependent.length === 1 ? "property" : "properties"} ${dependent.join(", ")}`
-  return [{ property, missingProperty }, `must have ${needed} when property ${property} is present`]
+  return `must have ${needed} when property ${property} is present`
 }
 
-/** Describes a name that is not allowed; undefined where a schema applies, whose violations follow. */
-const excessMembers =
-  (param: string, words: string) =>
-  ({ argument, names: [name] }: Failure): Description | undefined =>
-    argument === false ? [{ [param]: name }, `must NOT have ${words}`] : undefined
+/** Names a member that is not allowed; undefined where a schema applies, whose violations follow. */
+const excess: Describe = ({ argument, names: [name = ""] }) =>
+  argument === false ? `unknown argument "${truncateQuote(name)}"` : undefined
 
-/** Descriptions in the words of Ajv, which the forms of the office page read; undefined for errors that only frame others. */
-const descriptions: { readonly [keyword: string]: (failure: Failure) => Description | undefined } = {
-  additionalProperties: excessMembers("additionalProperty", "additional properties"),
-  anyOf: fixed("must match a schema in anyOf"),
-  const: ({ argument }) => [{ allowedValue: argument }, "must be equal to constant"],
+/** Descriptions, of which the forms of the office page read some; undefined for errors that only frame others. */
+const descriptions: { readonly [keyword: string]: Describe } = {
+  additionalProperties: excess,
+  anyOf: () => "must match a schema in anyOf",
+  const: ({ argument }) => `must be equal to constant: ${JSON.stringify(argument)}`,
   contains,
   dependencies: dependents,
   dependentRequired: dependents,
-  enum: ({ argument }) => [{ allowedValues: argument }, "must be equal to one of the allowed values"],
+  enum: ({ argument }) =>
+    `must be equal to one of the allowed values: [${formatSome(
+      asArray(argument).map((value) => JSON.stringify(value)),
+      ","
+    )}]`,
   exclusiveMaximum: limit("be <"),
   exclusiveMinimum: limit("be >"),
-  false: fixed("boolean schema is false"),
-  if: ({ names: [failingKeyword] }) => [{ failingKeyword }, `must match "${failingKeyword}" schema`],
+  false: () => "boolean schema is false",
+  if: ({ names: [failing] }) => `must match "${failing}" schema`,
   maxContains: contains,
   maximum: limit("be <="),
   maxItems: limit("NOT have more than", " items"),
@@ -64,21 +64,25 @@ const descriptions: { readonly [keyword: string]: (failure: Failure) => Descript
   minLength: limit("NOT have fewer than", " characters"),
   minProperties: limit("NOT have fewer than", " properties"),
   multipleOf: limit("be multiple of"),
-  not: fixed("must NOT be valid"),
-  oneOf: fixed("must match exactly one schema in oneOf"),
-  pattern: ({ argument }) => {
-    const pattern = String(argument).replace(/^\^\(\?!\[\^\]\{\d+\}\)\[\^\]\*\?\(\?:(.*)\)$/s, "$1")
-    return [{ pattern }, `must match pattern "${pattern}"`]
-  },
-  propertyNames: ({ names: [propertyName] }) => [{ propertyName }, "property name must be valid"],
-  required: ({ names: [missingProperty] }) => [{ missingProperty }, `must have required property '${missingProperty}'`],
-  type: ({ argument }) => [{ type: argument }, `must be ${String(argument)}`],
-  unevaluatedProperties: excessMembers("unevaluatedProperty", "unevaluated properties"),
-  uniqueItems: ({ names: [j, i] }) => [
-    { i: Number(i), j: Number(j) },
-    `must NOT have duplicate items (items ## ${j} and ${i} are identical)`
-  ]
+  not: () => "must NOT be valid",
+  oneOf: () => "must match exactly one schema in oneOf",
+  pattern: ({ argument }) => `must match pattern "${String(argument)}"`,
+  propertyNames: () => "property name must be valid",
+  required: ({ names: [missing] }) => `must have required property '${missing}'`,
+  type: limit("be"),
+  unevaluatedProperties: excess,
+  uniqueItems: ({ names: [j, i] }) => `must NOT have duplicate items (items ## ${j} and ${i} are identical)`
 }
+
+/** Keywords whose errors name the member last that is missing, or not allowed. */
+const memberKeywords = /^(?:required|dependentRequired|dependencies|(?:additional|unevaluated)Properties)$/
+
+/** In characters. */
+const maxMessageLength = 700
+
+/** The value of a keyword, and a pattern as its author wrote it. */
+const argumentOf = (keyword: string, { [keyword]: argument }: JsonObject): unknown =>
+  keyword === "pattern" ? String(argument).replace(/^\^\(\?!\[\^\]\{\d+\}\)\[\^\]\*\?\(\?:(.*)\)$/s, "$1") : argument
 
 /** The names or indexes in the text of an error: the library gives them nowhere else. */
 const namesIn = (error: string): ReadonlyArray<string> => {
@@ -108,10 +112,17 @@ export const toViolations = (
     // The error before this one has named the member that is not allowed.
     const isNamed =
       keyword === "false" && /^(?:additional|unevaluated)Properties$/.test(errors[index - 1]?.keyword ?? "")
-    const description = isNamed
-      ? undefined
-      : descriptions[keyword]?.({ keyword, argument: schema[keyword], schema, names: namesIn(error) })
-    if (description === undefined) return []
-    const [params, message] = description
-    return [{ instancePath: decodeURIComponent(instanceLocation.slice(1)), keyword, params, message }]
+    const argument = argumentOf(keyword, schema)
+    const names = namesIn(error)
+    const message = isNamed ? undefined : descriptions[keyword]?.({ keyword, argument, schema, names })
+    if (message === undefined) return []
+    return [
+      {
+        instancePath: decodeURIComponent(instanceLocation.slice(1)),
+        keyword,
+        argument,
+        member: memberKeywords.test(keyword) ? (names[1] ?? names[0]) : undefined,
+        message: truncateQuote(message, maxMessageLength)
+      }
+    ]
   })

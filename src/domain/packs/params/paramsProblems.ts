@@ -1,6 +1,6 @@
 import { truncateQuote } from "../../errorMessage.ts"
 import { jsonMemberAt, unescapePointerSegment } from "../../schemas/jsonSchema.ts"
-import { formatViolation, type SchemaViolation } from "../../schemas/SchemaViolation.ts"
+import type { SchemaViolation } from "../../schemas/SchemaViolation.ts"
 import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
 export interface StandardIssue {
@@ -62,23 +62,19 @@ const errorCodes = new Map([
   ["enum", "literal_error"],
   ["const", "literal_error"],
   ["additionalProperties", "extra_forbidden"],
-  ["unevaluatedProperties", "extra_forbidden"]
+  ["unevaluatedProperties", "extra_forbidden"],
+  ["required", "missing"],
+  ["dependentRequired", "missing"],
+  ["dependencies", "missing"]
 ])
 
-const errorCodeOf = ({ keyword, params }: SchemaViolation): string =>
-  errorCodes.get(keyword === "type" ? String(params["type"]) : keyword) ?? "value_error"
-
-/** Member that an issue refers to when its pointer leads to the parent object. */
-const memberNameOf = ({ params: { additionalProperty, missingProperty, unevaluatedProperty } }: SchemaViolation) =>
-  [missingProperty, additionalProperty, unevaluatedProperty].filter((name) => typeof name === "string").slice(0, 1)
-
-export const problemsFromViolations = (issues: ReadonlyArray<SchemaViolation>, params: unknown) =>
-  issues.slice(0, maxProblems).map((issue) => {
-    const keys = issue.instancePath.split("/").slice(1).map(unescapePointerSegment)
-    const path = toLocation([...keys, ...memberNameOf(issue)], params)
-    if (typeof issue.params["missingProperty"] === "string") return missingParamProblem(path)
-    const code = errorCodeOf(issue)
-    return paramsProblem(code === "extra_forbidden" ? "unknown parameter" : formatViolation(issue), path, code)
+export const problemsFromViolations = (violations: ReadonlyArray<SchemaViolation>, params: unknown) =>
+  violations.slice(0, maxProblems).map(({ argument, instancePath, keyword, member, message }) => {
+    const keys = instancePath.split("/").slice(1).map(unescapePointerSegment)
+    const path = toLocation(member === undefined ? keys : [...keys, member], params)
+    const code = errorCodes.get(keyword === "type" ? String(argument) : keyword) ?? "value_error"
+    if (code === "missing") return missingParamProblem(path)
+    return paramsProblem(code === "extra_forbidden" ? "unknown parameter" : message, path, code)
   })
 
 const maxListedProblems = 10
