@@ -1,6 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
-import { Data, Duration, Effect, Option, Result, Schedule } from "effect"
+import { Data, Duration, Effect, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { referenceOf, restoreData } from "../../domain/blobs/binaryContent.ts"
 import { isRangeError, isBusyError } from "../../domain/blobs/blobErrors.ts"
@@ -185,7 +185,9 @@ export interface PutBlobOptions {
 export type UploadChunk = Omit<CallRequest<"putBlob">, "agent" | "computer" | "reqId">
 
 /** Retries of one chunk while a Computer has too many uploads in progress: about a minute. */
-const busyRetries = Schedule.addDelay(Schedule.recurs(10), ({ attempt }) => backoffDelay(reconnectBackoff, attempt))
+const maxBusyRetries = 10
+
+const sleepAfter = (attempt: number) => Effect.flatMap(backoffDelay(reconnectBackoff, attempt), Effect.sleep)
 
 /** The error of an upload on a line without uploads. */
 export const uploadsUnsupported = (lineName: string): UploadFailed => {
@@ -207,6 +209,12 @@ export const sendUpload = Effect.fnUntraced(function* <E>(
   const invalid = (message: string) => Effect.fail(new UploadFailed({ reason: "integrity", message }))
   const totalSize = bytes.length
   const hash = bytesToHex(sha256(bytes))
+  const sendPatiently = (chunk: UploadChunk, attempt = 1): Effect.Effect<UploadReply, E> =>
+    Effect.catchIf(
+      sendChunk(chunk),
+      (error) => attempt <= maxBusyRetries && isBusyError(error),
+      () => Effect.andThen(sleepAfter(attempt), sendPatiently(chunk, attempt + 1))
+    )
   let uploadId: string | undefined
   let offset = 0
   for (;;) {
@@ -214,7 +222,7 @@ export const sendUpload = Effect.fnUntraced(function* <E>(
     const eof = offset + part.length === totalSize
     const head = uploadId === undefined ? { totalSize, sha256: hash, ...definedOnly({ nameHint }) } : { uploadId }
     const chunk = { ...head, chunkOffset: offset, eof, blob: Base64.encode(part) }
-    const reply = yield* Effect.retry(sendChunk(chunk), { while: isBusyError, schedule: busyRetries })
+    const reply = yield* sendPatiently(chunk)
     const isOther = reply.chunkOffset !== offset || (uploadId !== undefined && reply.uploadId !== uploadId)
     if (isOther) return yield* invalid("The Computer acknowledged another chunk")
     uploadId = reply.uploadId
