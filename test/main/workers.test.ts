@@ -202,6 +202,20 @@ describe("a2c server --workers", () => {
     })
   )
 
+  it.live("answers each of the members that name their office and connect at once", () =>
+    Effect.gen(function* () {
+      const server = yield* startWorkers()
+      const offices = Array.from({ length: 40 }, (_, number) => `office-${number}`)
+      const joinBoth = (office: string) =>
+        joinComputers(server, 2, office, { query: { a2c_office: officeKeyOf(office) } })
+      const joined = yield* Effect.forEach(offices, joinBoth, { concurrency: "unbounded" })
+      assert.deepStrictEqual(
+        joined.map((members) => new Set(members.map(workerOf)).size),
+        offices.map(() => 1)
+      )
+    })
+  )
+
   it.live("brings the Computers and the Agent of this package together", () =>
     Effect.gen(function* () {
       const server = yield* startWorkers()

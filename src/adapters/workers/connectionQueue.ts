@@ -1,5 +1,5 @@
 import type { Socket } from "node:net"
-import type { SentConnection } from "./workerMessages.ts"
+import type { Released, SentConnection } from "./workerMessages.ts"
 
 /** Connections that a worker has not taken yet: it is busy, and others get the next ones. */
 const maxUntaken = 16
@@ -11,9 +11,9 @@ export type ConnectionQueue = ReturnType<typeof makeConnectionQueue>
 
 interface Receiver {
   readonly index: number
-  readonly send: (message: SentConnection, socket: Socket) => void
+  readonly send: (message: SentConnection | Released, socket?: Socket) => void
   /** What it has not taken yet, the oldest first. */
-  readonly untaken: Array<Socket>
+  readonly untaken: Array<{ readonly socket: Socket; readonly isPassed: boolean }>
 }
 
 /**
@@ -28,7 +28,7 @@ export const makeConnectionQueue = (onServing: (workers: ReadonlyArray<number>) 
   const report = (): void => onServing([...receivers].map(({ index }) => index))
 
   const sendTo = ({ send, untaken }: Receiver, socket: Socket, message: SentConnection): void => {
-    untaken.push(socket)
+    untaken.push({ socket, isPassed: message.read !== undefined })
     send(message, socket)
   }
 
@@ -53,7 +53,6 @@ export const makeConnectionQueue = (onServing: (workers: ReadonlyArray<number>) 
     },
     /** Gives a connection that a worker passes on to the one that it names, or closes it. */
     pass: (message: SentConnection, socket: Socket): void => {
-      socket.on("error", () => undefined)
       const owner = [...receivers].find(({ index }) => index === message.to)
       if (owner === undefined || owner.untaken.length >= maxWaiting) socket.destroy()
       else sendTo(owner, socket, message)
@@ -70,7 +69,9 @@ export const makeConnectionQueue = (onServing: (workers: ReadonlyArray<number>) 
       return {
         /** The worker has taken the oldest connection. */
         taken: (): void => {
-          receiver.untaken.shift()?.destroy()
+          const { isPassed = false, socket } = receiver.untaken.shift() ?? {}
+          socket?.destroy()
+          if (isPassed) send({ _tag: "Released" })
           sendWaiting()
         },
         /** The worker shuts down. */
@@ -78,7 +79,7 @@ export const makeConnectionQueue = (onServing: (workers: ReadonlyArray<number>) 
         /** The worker has ended. */
         end: (): void => {
           stop()
-          for (const socket of receiver.untaken.splice(0)) socket.destroy()
+          for (const { socket } of receiver.untaken.splice(0)) socket.destroy()
         }
       }
     }

@@ -58,18 +58,26 @@ const receiveRequests = Effect.fnUntraced(function* (http: Server, path: string)
 })
 
 /** Receives the connections that the primary process gives to this worker. */
-const receiveConnections = (http: Server, { listen, send }: PrimaryChannel): void =>
-  listen((message, socket) => {
-    if (message._tag !== "Connection") return
-    send({ _tag: "Taken" })
-    // The client may have closed the connection meanwhile.
-    if (!(socket instanceof Socket)) return
+const receiveConnections = (http: Server, { listen, send }: PrimaryChannel): void => {
+  const passed: Array<() => void> = []
+  const serve = (socket: Socket, read?: string): void => {
     // As the connections that an HTTP server accepts.
     socket.setNoDelay(true)
     socket.allowHalfOpen = true
-    if (message.read !== undefined) socket.unshift(Buffer.from(message.read, "base64"))
+    if (read !== undefined) socket.unshift(Buffer.from(read, "base64"))
     http.emit("connection", socket)
+  }
+  listen((message, socket) => {
+    if (message._tag === "Released") passed.shift()?.()
+    if (message._tag !== "Connection") return
+    const { read } = message
+    send({ _tag: "Taken" })
+    // The client may have closed the connection meanwhile.
+    const start = () => (socket instanceof Socket ? serve(socket, read) : undefined)
+    if (read === undefined) start()
+    else passed.push(start)
   })
+}
 
 /** Begins the same request at another worker. Its connection is kept until the end of the reply. */
 const repeatRequest = (socketPath: string, request: IncomingMessage, path = request.url) =>
@@ -156,8 +164,11 @@ export const makePortSharing = (
         pipeline(socket, upstream, socket, () => undefined)
       } else {
         const read = Buffer.concat([formatHead(request), head]).toString("base64")
-        // The connection stays open here until it is sent: then this process closes its copy.
-        channel.send({ _tag: "Connection", to: owner, read }, socket, () => void socket.destroy())
+        // A copy would read some of what the client sends after the answer.
+        channel.send({ _tag: "Connection", to: owner, read }, socket, () => {
+          socket.destroy()
+          channel.send({ _tag: "Passed" })
+        })
       }
       return true
     },

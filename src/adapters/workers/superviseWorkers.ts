@@ -68,6 +68,8 @@ const makeRunner = (
     let receiver: ReturnType<ConnectionQueue["addReceiver"]> | undefined
     let node = ""
     let silentChecks = 0
+    /** Connections that this worker passes on, until its copy of them is closed. */
+    const passing: Array<() => void> = []
     const send = (message: ToWorker, socket?: Socket) => sendTo(child, message, socket)
     const timer = setInterval(() => {
       if (receiver !== undefined && ++silentChecks > maxSilentChecks) child.kill("SIGKILL")
@@ -88,7 +90,10 @@ const makeRunner = (
         case "Stopping":
           return receiver?.stop()
         case "Connection":
-          return socket instanceof Socket ? queue.pass(message, socket) : undefined
+          if (socket instanceof Socket) socket.on("error", () => undefined)
+          return void passing.push(() => socket instanceof Socket && queue.pass(message, socket))
+        case "Passed":
+          return passing.shift()?.()
         case "Commands":
           return sequencer.submit(message)
         case "Alive":
@@ -99,6 +104,7 @@ const makeRunner = (
       clearInterval(timer)
       running.delete(child)
       receiver?.end()
+      for (const pass of passing.splice(0)) pass()
       sequencer.remove(node)
     }
   }

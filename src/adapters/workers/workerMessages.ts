@@ -42,12 +42,17 @@ const SentConnection = Schema.TaggedStruct("Connection", {
 })
 export type SentConnection = typeof SentConnection.Type
 
+/** No other process has the oldest connection any more that was passed on to this worker: it may answer. */
+const Released = Schema.TaggedStruct("Released", {})
+export type Released = typeof Released.Type
+
 /** Messages of the primary process. */
 const ToWorker = Schema.Union([
   SentConnection,
   Commands,
   NodeAdded,
   Schema.TaggedStruct("NodeLost", { node: Schema.String }),
+  Released,
   /** The numbers of the workers that take connections, after each change. */
   Schema.TaggedStruct("Serving", { workers: Schema.Array(Schema.Int) }),
   /** Asks to reload files. */
@@ -64,6 +69,8 @@ const ToPrimary = Schema.Union([
   Schema.TaggedStruct("Ready", {}),
   /** The worker has taken the oldest connection that was sent to it. */
   Schema.TaggedStruct("Taken", {}),
+  /** The worker has closed its copy of the oldest connection that it passes on. */
+  Schema.TaggedStruct("Passed", {}),
   /** The worker shuts down, and takes no more connections. */
   Schema.TaggedStruct("Stopping", {}),
   /** The event loop of the worker turns. */

@@ -8,11 +8,16 @@ type Queue = ReturnType<typeof makeConnectionQueue>
 /** Adds a worker that keeps what it is sent, and takes connections on demand. */
 const addWorker = (queue: Queue, index: number) => {
   const sent: Array<{ readonly message: SentConnection; readonly socket: Socket }> = []
-  const receiver = queue.addReceiver(index, (message, socket) => void sent.push({ message, socket }))
+  let released = 0
+  const receiver = queue.addReceiver(index, (message, socket) => {
+    if (message._tag === "Released") released += 1
+    else if (socket !== undefined) sent.push({ message, socket })
+  })
   return {
     ...receiver,
     sockets: () => sent.map(({ socket }) => socket),
     messages: () => sent.map(({ message }) => message),
+    released: () => released,
     takeAll: () => {
       for (const _ of sent.splice(0)) receiver.taken()
     }
@@ -105,8 +110,12 @@ describe("a connection queue", () => {
   it("gives the connection of a session to the worker that has it", () => {
     const queue = makeConnectionQueue(() => undefined)
     const [one, two] = [addWorker(queue, 0), addWorker(queue, 1)]
-    queue.pass(passed, new Socket())
+    const socket = new Socket()
+    queue.pass(passed, socket)
     assert.deepStrictEqual([one.messages(), two.messages()], [[], [passed]])
+    assert.deepStrictEqual([two.released(), socket.destroyed], [0, false])
+    two.takeAll()
+    assert.deepStrictEqual([two.released(), socket.destroyed], [1, true])
   })
 
   it("reports each change of the workers that take connections", () => {
