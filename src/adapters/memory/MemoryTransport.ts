@@ -1,15 +1,16 @@
-import { Context, Deferred, Effect, Exit, FiberSet, Layer, Result, Scope } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, type Fiber, FiberSet, Layer, Result, Scope } from "effect"
 import { type Body, invalidBody, receivedBody } from "../../application/ports/Body.ts"
 import {
   ServedLines,
   versionsOf,
   AdmissionRejected,
   type Link,
+  LinkClosed,
   type MessageHandler,
   notifyUsing,
   type Reply,
+  RequestTimeout,
   requestUsing,
-  startRequestUsing,
   TransportClient,
   TransportServer,
   Unreachable,
@@ -34,7 +35,7 @@ interface MemoryLink {
   readonly link: Link
   /** Passes messages to `handler` from now on. Earlier messages are dropped. */
   readonly startReceiving: (handler: MessageHandler) => void
-  readonly deliver: (event: string, body: Body, onReply: (reply: Reply) => void) => void
+  readonly deliver: (event: string, body: Body, reply: Deferred.Deferred<Reply>) => void
   readonly markClosed: (reason: string) => Effect.Effect<void>
 }
 
@@ -78,6 +79,42 @@ const makeDelayedChannel = (delay: () => Effect.Effect<void>, onChange: () => vo
   }
 }
 
+type Send = (event: string, body: Body, reply: Deferred.Deferred<Reply>) => ReturnType<typeof sendError>
+
+/**
+ * Makes the requests of one end of a link. `send` passes a message to the other end, which completes the reply. `lost` fails
+ * when the link closes.
+ */
+const makeStartRequest =
+  (
+    send: Send,
+    lost: Effect.Effect<never, LinkClosed>,
+    runFork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  ): Link["startRequest"] =>
+  (event, body, timeout, onReply, extend = () => Duration.zero) => {
+    const reply = Deferred.makeUnsafe<Reply>()
+    const error = send(event, body, reply)
+    const awaitReply = (duration: Duration.Duration): ReturnType<Link["request"]> =>
+      Effect.timeoutOrElse(Effect.raceFirst(Deferred.await(reply), lost), {
+        duration,
+        orElse: () => {
+          const more = extend()
+          return Duration.isZero(more) ? Effect.fail(new RequestTimeout({ timeout })) : awaitReply(more)
+        }
+      })
+    const outcome: ReturnType<Link["request"]> = error === undefined ? awaitReply(timeout) : Effect.fail(error)
+    // The caller gets the cancel function before the reply.
+    const fiber = runFork(Effect.andThen(Effect.yieldNow, outcome))
+    let isAwaited = true
+    fiber.addObserver((exit) => {
+      if (isAwaited) onReply(exit)
+    })
+    return () => {
+      isAwaited = false
+      fiber.interruptUnsafe()
+    }
+  }
+
 /** `maxBytes` limits the bodies that this end sends. */
 const makeMemoryLink = Effect.fnUntraced(function* (
   id: string,
@@ -96,19 +133,14 @@ const makeMemoryLink = Effect.fnUntraced(function* (
   const limitReply = (body: Body): Body =>
     fitsBytes(body, maxBytes) ? copyBody(body) : invalidBody(payloadTooLarge(maxBytes))
 
-  const send = (event: string, body: Body, onReply: (reply: Reply) => void) => {
+  const send: Send = (event, body, reply) => {
     const error = sendError(body, maxBytes, closeReason)
-    if (error === undefined) peer().deliver(event, copyBody(body), onReply)
+    if (error === undefined) peer().deliver(event, copyBody(body), reply)
     return error
   }
-  const post: Link["post"] = (event, body) => send(event, body, () => undefined)
-  const { failPending, startRequest } = startRequestUsing(
-    (event, body, finish) => send(event, body, (reply) => finish(Exit.succeed(reply))),
-    (action, millis) => {
-      const fiber = runFork(Effect.delay(Effect.sync(action), millis))
-      return () => fiber.interruptUnsafe()
-    }
-  )
+  const post: Link["post"] = (event, body) => send(event, body, Deferred.makeUnsafe())
+  const lost = Effect.flatMap(Deferred.await(closed), (reason) => Effect.fail(new LinkClosed({ reason })))
+  const startRequest = makeStartRequest(send, lost, runFork)
 
   return {
     link: {
@@ -126,7 +158,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       close
     },
     startReceiving: (handler) => void (onMessage = handler),
-    deliver: (event, body, onReply) => {
+    deliver: (event, body, reply) => {
       const handle = onMessage
       if (handle === undefined) return
       const arrival = inbound.transfer([body])
@@ -137,8 +169,9 @@ const makeMemoryLink = Effect.fnUntraced(function* (
           Effect.catchDefect((defect) => Effect.as(Effect.logError("request handler failed", { event }, defect), [])),
           Effect.flatMap((values) => {
             const copies = values.map(limitReply)
-            return Effect.map(outbound.transfer(copies), () => onReply(copies))
-          })
+            return Effect.andThen(outbound.transfer(copies), Deferred.succeed(reply, copies))
+          }),
+          Effect.asVoid
         )
       )
     },
@@ -146,7 +179,6 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       Effect.suspend(() => {
         onMessage = undefined
         closeReason ??= reason
-        failPending(reason)
         Deferred.doneUnsafe(closed, Exit.succeed(reason))
         return FiberSet.clear(handlers)
       })

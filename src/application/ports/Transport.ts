@@ -1,4 +1,4 @@
-import { Context, Data, Duration, Effect, Exit, Match, type Scope } from "effect"
+import { Context, Data, Duration, Effect, type Exit, Match, type Scope } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
 import type { Version, VersionMismatch, ServedVersions } from "../../domain/wire/version.ts"
@@ -41,7 +41,7 @@ export type ExtendTimeout = () => Duration.Duration
 /** The longest delay of a timer, in milliseconds. */
 export const maxTimerMillis = 2 ** 31 - 1
 
-const maxExtension = Duration.seconds(maxTimeoutSeconds)
+export const maxExtension = Duration.seconds(maxTimeoutSeconds)
 
 /** Collects the time by which a request is extended. */
 export const makeExtension = () => {
@@ -114,58 +114,6 @@ export const requestUsing =
       const cancel = startRequest(event, body, timeout, resume, extend)
       return Effect.sync(cancel)
     })
-
-/**
- * Sends a request, whose reply goes to `finish` within these milliseconds, or gives the error of one that cannot be sent.
- */
-type SendRequest = (
-  event: string,
-  body: Body,
-  finish: (exit: ReplyExit) => void,
-  millis: number
-) => ReturnType<Link["post"]>
-
-/**
- * Implements {@link Link.startRequest} by the functions of a transport. `startTimer` runs an action after some milliseconds,
- * and returns the function that stops it. `failPending` ends the requests of a link that has closed.
- */
-export const startRequestUsing = (
-  send: SendRequest,
-  startTimer: (action: () => void, millis: number) => () => void
-) => {
-  const pendingRequests = new Set<(exit: ReplyExit) => void>()
-
-  const startRequest: Link["startRequest"] = (event, body, timeout, onReply, extend) => {
-    let stopTimer = (): void => undefined
-    const end = () => {
-      stopTimer()
-      return pendingRequests.delete(finish)
-    }
-    const finish = (exit: ReplyExit) => {
-      if (end()) onReply(exit)
-    }
-    const wait = (millis: number) => {
-      stopTimer = startTimer(onTimeout, Math.min(millis, maxTimerMillis))
-    }
-    const onTimeout = () => {
-      const more = extend === undefined ? 0 : Duration.toMillis(extend())
-      if (more > 0) wait(more)
-      else finish(Exit.fail(new RequestTimeout({ timeout })))
-    }
-    pendingRequests.add(finish)
-    const millis = Duration.toMillis(timeout)
-    const longest = extend === undefined ? millis : millis + Duration.toMillis(maxExtension)
-    const error = send(event, body, finish, Math.min(longest, maxTimerMillis))
-    // The caller gets the cancel function before the failure.
-    if (error !== undefined) stopTimer = startTimer(() => finish(Exit.fail(error)), 0)
-    else wait(millis)
-    return () => void end()
-  }
-  const failPending = (reason: string): void => {
-    for (const finish of new Set(pendingRequests)) finish(Exit.fail(new LinkClosed({ reason })))
-  }
-  return { startRequest, failPending }
-}
 
 /** Implements {@link Link.notify} by {@link Link.post}. */
 export const notifyUsing =

@@ -1,12 +1,16 @@
-import { Deferred, Effect, Exit, FiberSet, Result } from "effect"
+import { Deferred, Duration, Effect, Exit, FiberSet, Result } from "effect"
 import type { Socket } from "socket.io-client"
 import { type Body, receivedBody } from "../../../application/ports/Body.ts"
 import {
   type Link,
+  LinkClosed,
+  maxExtension,
+  maxTimerMillis,
   type MessageHandler,
+  type ReplyExit,
+  RequestTimeout,
   notifyUsing,
-  requestUsing,
-  startRequestUsing
+  requestUsing
 } from "../../../application/ports/Transport.ts"
 import { fitsBytes, sendError } from "../../bytes/sendError.ts"
 import { isBody } from "./parser.ts"
@@ -15,9 +19,44 @@ type Ack = (...values: ReadonlyArray<Body>) => void
 
 const isAck = (value: unknown): value is Ack => typeof value === "function"
 
-const startTimer = (action: () => void, millis: number) => {
-  const timer = setTimeout(action, millis)
-  return () => clearTimeout(timer)
+/** Makes the requests of a link. `check` gives the reason why a body cannot be sent. */
+const makeRequests = (socket: Socket, check: (body: Body) => ReturnType<typeof sendError>) => {
+  const pendingRequests = new Set<(exit: ReplyExit) => void>()
+
+  const startRequest: Link["startRequest"] = (event, body, timeout, onReply, extend) => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const end = () => {
+      clearTimeout(timer)
+      return pendingRequests.delete(finish)
+    }
+    const finish = (exit: ReplyExit) => {
+      if (end()) onReply(exit)
+    }
+    const onTimeout = () => {
+      const more = extend === undefined ? 0 : Duration.toMillis(extend())
+      if (more > 0) timer = setTimeout(onTimeout, Math.min(more, maxTimerMillis))
+      else finish(Exit.fail(new RequestTimeout({ timeout })))
+    }
+    pendingRequests.add(finish)
+    const error = check(body)
+    // The caller gets the cancel function before the failure.
+    if (error !== undefined) queueMicrotask(() => finish(Exit.fail(error)))
+    else {
+      const millis = Math.min(Duration.toMillis(timeout), maxTimerMillis)
+      if (extend !== undefined) timer = setTimeout(onTimeout, millis)
+      // The socket keeps the acknowledgement of a request for this time, which cannot be extended.
+      const kept = extend === undefined ? millis : Math.min(millis + Duration.toMillis(maxExtension), maxTimerMillis)
+      socket.timeout(kept).emit(event, body, (failure: Error | null, ...values: Array<Body>) => {
+        finish(failure === null ? Exit.succeed(values) : Exit.fail(new RequestTimeout({ timeout })))
+      })
+    }
+    return () => void end()
+  }
+  /** Fails the requests without a reply. */
+  const failPending = (reason: string): void => {
+    for (const finish of new Set(pendingRequests)) finish(Exit.fail(new LinkClosed({ reason })))
+  }
+  return { startRequest, failPending }
 }
 
 /** Makes a link of a socket whose messages are bodies. `maxBytes` is the size limit of the Server. */
@@ -32,15 +71,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (
   let closeReason: string | undefined
 
   const check = (body: Body) => sendError(body, maxBytes(), closeReason)
-  const { failPending, startRequest } = startRequestUsing((event, body, finish, millis) => {
-    const error = check(body)
-    if (error !== undefined) return error
-    // The socket keeps the acknowledgement for this time.
-    socket.timeout(millis).emit(event, body, (failure: Error | null, ...values: Array<Body>) => {
-      if (failure === null) finish(Exit.succeed(values))
-    })
-    return undefined
-  }, startTimer)
+  const { failPending, startRequest } = makeRequests(socket, check)
 
   const post: Link["post"] = (event, body) => {
     const error = check(body)
