@@ -133,16 +133,18 @@ export const makePortSharing = (
     if (message._tag === "Serving") serving = message.workers
   })
 
-  /** The worker of the office that a new member will join, while that one takes connections. */
-  const officeOwner = (url: string): number => {
+  /** The worker of the office that a new member will join, while that one takes connections. With TLS, passing costs more. */
+  const officeOwner = ({ socket, url = "" }: IncomingMessage): number => {
+    if (socket instanceof TLSSocket) return index
     const owner = Number.parseInt(officePattern.exec(url)?.[1] ?? "", 16) % count
     return serving.includes(owner) ? owner : index
   }
 
   /** The other worker that has the session of a request. */
-  const ownerOf = ({ headers, url = "" }: IncomingMessage): number | undefined => {
+  const ownerOf = (request: IncomingMessage): number | undefined => {
+    const { headers, url = "" } = request
     const [, digits] = /[?&]sid=(\d{1,3})\./.exec(url) ?? /\ba2c_page_\d+=(\d{1,3})\./.exec(headers.cookie ?? "") ?? []
-    const owner = digits === undefined ? officeOwner(url) : Number(digits)
+    const owner = digits === undefined ? officeOwner(request) : Number(digits)
     return owner < count && owner !== index ? owner : undefined
   }
 

@@ -24,6 +24,12 @@ describe("longestTextOf", () => {
     ["a path", "^(?:[\\w.]+/)*[\\w.]+$", 99],
     ["an optional group", "^[0-9]+(\\.[0-9]+)?$", 707],
     ["an address", "^https?://[^/]+/.+$", 707],
+    [
+      "an address with limits",
+      "^https?:\\/\\/(www\\.)?[-\\w@:%.+~#=]{1,256}\\.[\\w()]{1,6}\\b[-\\w()@:%+.~#?&/=]*$",
+      162
+    ],
+    ["a list of 250 words", `^(?:${Array.from({ length: 250 }, (_, at) => `W${at}`).join("|")})$`, 4000],
     ["many optional characters", `^${"a?".repeat(21)}$`, 0],
     ["nested quantifiers", "^(a+)+$", 0],
     ["nested quantifiers of alternatives", "(a|a)*b", 0],
