@@ -1,7 +1,6 @@
 import { Duration, Exit } from "effect"
 import type { OfficeKey } from "../../../domain/model/ids.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { type CallEnd, endCommands, type RoutedCallCommand } from "../../../domain/office/callLifecycle.ts"
 import type { StartedCall } from "../observability/observers.ts"
 import { makeExtension, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 
@@ -11,14 +10,10 @@ interface CallOrigin extends Pick<StartedCall, "computer" | "reqId" | "serial" |
   readonly describe: () => StartedCall
 }
 
-/** Executes a command of a call. The outcome is missing when its caller does not wait. */
-export type ExecuteCallCommand = (
-  command: Exclude<RoutedCallCommand, "DropRequest">,
-  outcome: ReplyExit | undefined,
-  call: InFlightCall
-) => void
+/** Runs at the end of a call. The outcome is missing when its caller does not wait. `isReplied`: the caller can take the reply. */
+export type OnCallEnd = (outcome: ReplyExit | undefined, isReplied: boolean, call: InFlightCall) => void
 
-/** A call between two members, which ends once, by {@link endCommands}. */
+/** A call between two members, which ends once: by its reply, an error, the Server, or a caller that does not wait any more. */
 export class InFlightCall {
   /** The office of both members. A member that changes offices keeps no calls. */
   readonly office: OfficeKey
@@ -27,26 +22,24 @@ export class InFlightCall {
   readonly reqId: () => string | undefined
   /** What the Computer reported last, and the approval with its decision. */
   reported: Pick<StartedCall, "status" | "approval" | "decision"> | undefined
-  readonly #execute: ExecuteCallCommand
+  readonly #onEnd: OnCallEnd
   #isEnded = false
   /** Made when it is needed: most calls are not extended. */
   #extension: ReturnType<typeof makeExtension> | undefined
   #dropRequest = () => {}
 
-  constructor(
-    office: OfficeKey,
-    execute: ExecuteCallCommand,
-    origin: CallOrigin | (() => string | undefined) = () => undefined
-  ) {
+  constructor(office: OfficeKey, onEnd: OnCallEnd, origin: CallOrigin | (() => string | undefined) = () => undefined) {
     this.office = office
     this.origin = typeof origin === "function" ? undefined : origin
     this.reqId = typeof origin === "function" ? origin : () => origin.reqId
-    this.#execute = execute
+    this.#onEnd = onEnd
   }
 
   /** Ends the call with the outcome of its request. A reply that its caller cannot take is a failure. */
   end(outcome: ReplyExit, isUsable = Exit.isSuccess(outcome)): void {
-    this.#end(isUsable ? "Replied" : "Failed", outcome)
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#onEnd(outcome, isUsable, this)
   }
 
   /** The request waits longer than its timeout: the call waits for an approval. */
@@ -64,21 +57,20 @@ export class InFlightCall {
 
   /** Ends the call with an error instead of its reply. */
   abort(error: ProtocolError): void {
-    this.#end("Aborted", Exit.fail(new SendFailed({ error })))
+    this.#drop(Exit.fail(new SendFailed({ error })))
   }
 
   /** Ends the call because its caller does not wait any more. */
   cancel(): void {
-    this.#end("Abandoned")
+    this.#drop()
   }
 
-  #end(end: CallEnd, outcome?: ReplyExit): void {
+  /** Drops the request, whose reply may still arrive. */
+  #drop(outcome?: ReplyExit): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    for (const command of endCommands[end]) {
-      if (command === "DropRequest") this.#dropRequest()
-      else this.#execute(command, outcome, this)
-    }
+    this.#dropRequest()
+    this.#onEnd(outcome, false, this)
   }
 }
 

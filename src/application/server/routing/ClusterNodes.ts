@@ -10,7 +10,7 @@ import type { Connection, Connections } from "../connections/Connections.ts"
 import { Readiness } from "../observability/Readiness.ts"
 import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
 import { encodeWaitAck, makeCallStatusReceiver } from "./callStatus.ts"
-import { type ExecuteCallCommand, InFlightCall } from "../connections/InFlightCall.ts"
+import { InFlightCall, type OnCallEnd } from "../connections/InFlightCall.ts"
 
 /** Addresses the operators' service of a node instead of a member. */
 export const operatorsTarget = { sid: "a2c:operators", office: "" }
@@ -41,13 +41,13 @@ const makeInboundCallStart =
   (connection: Connection, office: OfficeKey, ...[event, body, timeout, onReply]: Parameters<Link["startRequest"]>) => {
     connection.lastActivityAt = clock.currentTimeMillisUnsafe()
     // The node of the Agent reports the call, and cancels it at the Computer.
-    const execute: ExecuteCallCommand = (command, exit, ended) => {
-      if (command === "Release") connection.inboundCalls.delete(ended)
-      if (command !== "Reply" || exit === undefined) return
+    const onCallEnd: OnCallEnd = (exit, _isReplied, ended) => {
+      connection.inboundCalls.delete(ended)
+      if (exit === undefined) return
       if (Exit.isSuccess(exit)) connection.lastActivityAt = clock.currentTimeMillisUnsafe()
       onReply(exit)
     }
-    const call = new InFlightCall(office, execute, () => requestIdOf(connection, event, body))
+    const call = new InFlightCall(office, onCallEnd, () => requestIdOf(connection, event, body))
     const onEnd = (exit: ReplyExit) => call.end(exit)
     connection.inboundCalls.add(call)
     call.started(connection.link.startRequest(event, body, timeout, onEnd, call.takeExtension))

@@ -19,7 +19,7 @@ import { CallObservers, type CompletedCall, MembershipObservers, type StartedCal
 import { type ClientRequest, makeLengthChecks, observeRejection, requireSender } from "./ClientRequest.ts"
 import { requestMemory, type InFlightCalls } from "../connections/InFlightCalls.ts"
 import type { ServerMetrics } from "../observability/ServerMetrics.ts"
-import { type ExecuteCallCommand, InFlightCall } from "../connections/InFlightCall.ts"
+import { InFlightCall, type OnCallEnd } from "../connections/InFlightCall.ts"
 import { ServerSettings } from "../Limits.ts"
 
 /** Routes a request to the named Computer and gives the Computer's reply. */
@@ -128,29 +128,19 @@ const makeCallStart = Effect.fnUntraced(function* ({ connections, inFlightCalls,
     const { agent, definition, request, resume, routing, serial, startedAt } = call
     const { body, connection, event } = request
     const { computer, reqId, timeoutSeconds } = routing
-    const execute: ExecuteCallCommand = (command, exit, { reported }) => {
-      switch (command) {
-        case "Release": {
-          inFlightCalls.remove(connection, target, inFlight, bytes)
-          if (exit === undefined) return
-          connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-          if (Exit.isSuccess(exit) && typeof target !== "string") target.lastActivityAt = connection.lastActivityAt
-          return
-        }
-        case "Report":
-          return report(call, outcomeOf(computer, exit), reported)
-        case "CancelAtComputer": {
-          if (!definition.cancellable) return
-          return notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
-        }
-        case "Reply": {
-          const outcome = outcomeOf(computer, exit)
-          return resume("_tag" in outcome ? Effect.fail(outcome) : Effect.succeed(outcome))
-        }
-      }
+    const onEnd: OnCallEnd = (exit, isReplied, { reported }) => {
+      inFlightCalls.remove(connection, target, inFlight, bytes)
+      if (exit !== undefined) connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+      if (exit !== undefined && Exit.isSuccess(exit) && typeof target !== "string")
+        target.lastActivityAt = connection.lastActivityAt
+      const outcome = outcomeOf(computer, exit)
+      report(call, outcome, reported)
+      if (!isReplied && definition.cancellable)
+        notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
+      if (exit !== undefined) resume("_tag" in outcome ? Effect.fail(outcome) : Effect.succeed(outcome))
     }
     const describe = () => describeCall(call, inFlight.reported)
-    const inFlight = new InFlightCall(agent.office, execute, { computer, reqId, serial, startedAt, describe })
+    const inFlight = new InFlightCall(agent.office, onEnd, { computer, reqId, serial, startedAt, describe })
     const timeout =
       timeoutSeconds === undefined
         ? routingTimeout

@@ -9,9 +9,7 @@ import { computerNotFound } from "../../../../src/domain/model/ProtocolError.ts"
 const makeCall = () => {
   const ends: Array<ReplyExit | undefined> = []
   let cancelled = 0
-  const call = new InFlightCall("O", (command, exit) => {
-    if (command === "Release") ends.push(exit)
-  })
+  const call = new InFlightCall("O", (exit) => void ends.push(exit))
   call.started(() => void (cancelled += 1))
   return { call, ends, cancelled: () => cancelled }
 }

@@ -60,7 +60,7 @@ describe("the scan of all connections", () => {
     Effect.gen(function* () {
       const { closed, connection } = yield* start(idleTimeout)
       for (const calls of [connection.calls, connection.inboundCalls]) {
-        const call = new InFlightCall("O", (_command, _exit, ended) => void calls.delete(ended))
+        const call = new InFlightCall("O", (_exit, _isReplied, ended) => void calls.delete(ended))
         calls.add(call)
         yield* TestClock.adjust("30 seconds")
         assert.deepStrictEqual(closed, [])

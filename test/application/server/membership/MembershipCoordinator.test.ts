@@ -44,9 +44,7 @@ const makeCall = (office: string) => {
     const error = exit?._tag === "Failure" ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
     return error?._tag === "SendFailed" ? error.error.code : undefined
   }
-  const call = new InFlightCall(office, (command, exit) => {
-    if (command === "Release") codes.push(codeOf(exit))
-  })
+  const call = new InFlightCall(office, (exit) => void codes.push(codeOf(exit)))
   return { codes, call }
 }
 

@@ -158,7 +158,7 @@ describe("a message from another node", () => {
       Object.assign(agent, { features: parseMemberFeatures({ a2c_features: ["call_status"] }) })
       const describe = () => assert.fail("no observer")
       const origin = { computer: "pc", reqId: "r1", serial: 1, startedAt: 0, describe }
-      const call = new InFlightCall("O", (_command, _exit, ended) => void agent.calls.delete(ended), origin)
+      const call = new InFlightCall("O", (_exit, _isReplied, ended) => void agent.calls.delete(ended), origin)
       agent.calls.add(call)
       const notify = (body: unknown) => {
         handler.notify(["ada"], "notify:update_tool_call", jsonBody(body))
