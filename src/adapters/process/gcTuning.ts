@@ -6,8 +6,7 @@ import { setOptimization } from "./optimization.ts"
 
 const period = Duration.seconds(1)
 
-/** The busy share of a period under load, and of a quiet one: pings, and a few small messages. */
-const loadShare = 0.1
+/** The busy share of a quiet period is less: pings, and a few small messages. */
 const quietShare = 0.02
 
 /** Quiet periods that end a load: in shorter pauses, the next load would pay for the action. */
@@ -29,42 +28,32 @@ const startSeconds = 0.9
 const loadSeconds = 0.2
 
 /**
- * Runs an action once, under the first load: when the process was busy for 0.2 s without a quiet period between. Before the
- * first quiet period it may still start, which takes less than 0.9 s.
+ * Runs `onLoad` in each second of a load, which begins when the process was busy for 0.2 s without a quiet second between.
+ * Before the first quiet second it may still start, which takes less than 0.9 s. Runs `onQuiet` after each load, and after the
+ * start: when each second of a minute was busy for less than 2 %.
  */
-export const runUnderLoad = (action: () => void, readBusyShare: () => number): Effect.Effect<void> =>
+export const followLoads = (
+  { onLoad, onQuiet }: { readonly onLoad: () => void; readonly onQuiet: () => void },
+  readBusyShare: () => number
+): Effect.Effect<never> =>
   Effect.suspend(() => {
     let busy = 0
     let limit = startSeconds
+    let quiet = 0
+    let isOver = false
     const check = Effect.sync(() => {
       const share = readBusyShare()
       const isQuiet = share < quietShare
-      if (isQuiet) limit = loadSeconds
       busy = isQuiet ? 0 : busy + share
-      return busy >= limit
-    })
-    const loaded = Effect.repeat(Effect.delay(check, period), { until: (isLoaded) => isLoaded })
-    return Effect.andThen(loaded, Effect.sync(action))
-  })
-
-/** Lets V8 optimize code as soon as the process is loaded. */
-export const optimizeUnderLoad = Effect.suspend(() => runUnderLoad(() => setOptimization(true), makeBusyShareReader()))
-
-/**
- * Runs an action after each load: after a minute in which each second was busy for less than 2 %, if a second was busy for
- * a tenth since the last time. The time before the first minute counts as a load.
- */
-export const runAfterLoads = (action: () => void, readBusyShare: () => number): Effect.Effect<never> =>
-  Effect.suspend(() => {
-    let isLoaded = true
-    let quiet = 0
-    const check = Effect.sync(() => {
-      const share = readBusyShare()
-      if (share >= loadShare) isLoaded = true
-      quiet = share < quietShare ? quiet + 1 : 0
-      if (!isLoaded || quiet < quietPeriods) return
-      isLoaded = false
-      action()
+      quiet = isQuiet ? quiet + 1 : 0
+      if (isQuiet) limit = loadSeconds
+      if (busy >= limit) {
+        isOver = false
+        onLoad()
+      } else if (!isOver && quiet >= quietPeriods) {
+        isOver = true
+        onQuiet()
+      }
     })
     return Effect.forever(Effect.andThen(Effect.sleep(period), check))
   })
@@ -176,22 +165,21 @@ const releaseSmallHeap = (): void => {
  * pages of collected garbage, which are freed when no more members leave.
  */
 export const collectAfterFrees: Effect.Effect<never> = Effect.suspend(() => {
-  const collect = () => {
-    if (isTuned) findCollector()?.({ type: "major" })
-  }
+  if (!isTuned) return Effect.never
+  const collect = () => findCollector()?.({ type: "major" })
   const release = () => {
     collect()
-    if (isTuned) releaseSmallHeap()
+    releaseSmallHeap()
   }
   return runAfterFrees({ collect, release }, () => freedBytes)
 })
 
 /**
- * Frees the memory that V8 keeps after the start of the process, and after each load, when a minute was quiet. V8 would
- * free a part of it in the pauses of a load, which then begins with a small space for new objects again.
+ * Lets V8 optimize code under the first load after the start. Frees the memory that V8 keeps after the start, and after each
+ * load. V8 would free a part of it in the pauses of a load, which then begins with a small space for new objects again.
  */
-export const releaseMemoryAfterLoads: Effect.Effect<never> = Effect.suspend(() => {
+export const adaptToLoads: Effect.Effect<never> = Effect.suspend(() => {
   // Other versions of V8 may not know the flag.
   if (isTuned) setFlagsFromString("--memory-reducer-gc-count=0")
-  return runAfterLoads(releaseSmallHeap, makeBusyShareReader())
+  return followLoads({ onLoad: () => setOptimization(true), onQuiet: releaseSmallHeap }, makeBusyShareReader())
 })

@@ -2,161 +2,121 @@ import { execFileSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { runAfterFrees, runAfterLoads, runUnderLoad } from "../../../src/adapters/process/gcTuning.ts"
+import { followLoads, runAfterFrees } from "../../../src/adapters/process/gcTuning.ts"
 
-/** Runs the action with these busy shares, each for a number of seconds, and counts its runs at the end of each. */
-const runsWith = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [share: number, seconds: number]>) {
-  let runs = 0
+/** The seconds of loads and the quiet minutes so far, at the end of each phase: a busy share for a number of seconds. */
+const actsAt = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [share: number, seconds: number]>) {
+  let loads = 0
+  let quiet = 0
   let share = 0
   yield* Effect.forkScoped(
-    runAfterLoads(
-      () => {
-        runs += 1
-      },
-      () => share
-    ),
+    followLoads({ onLoad: () => void (loads += 1), onQuiet: () => void (quiet += 1) }, () => share),
     { startImmediately: true }
   )
-  const counted: Array<number> = []
+  const counted: Array<string> = []
   for (const [next, seconds] of phases) {
     share = next
     yield* TestClock.adjust(`${seconds} seconds`)
-    counted.push(runs)
+    counted.push(`${loads} ${quiet}`)
   }
   return counted
 })
 
-describe("runUnderLoad", () => {
-  /** Counts the runs with these busy shares, each for a number of seconds. */
-  const runsUnder = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [share: number, seconds: number]>) {
-    let runs = 0
-    let share = 0
-    yield* Effect.forkScoped(
-      runUnderLoad(
-        () => void (runs += 1),
-        () => share
-      ),
-      { startImmediately: true }
-    )
-    for (const [next, seconds] of phases) {
-      share = next
-      yield* TestClock.adjust(`${seconds} seconds`)
-    }
-    return runs
-  })
-
+describe("followLoads", () => {
   it.effect.each([
     [
-      "runs the action in the first second of a full load, once",
+      "acts in each second of a full load",
       [
         [1, 1],
-        [0, 60],
-        [1, 60]
+        [1, 59]
       ],
-      1
+      ["1 0", "60 0"]
     ],
-    ["runs it in the eighth second of a load of 0.12 from the start", [[0.12, 8]], 1],
-    ["does not run it in the seventh", [[0.12, 7]], 0],
     [
-      "runs it neither for the rest of a start",
+      "takes a load of 0.12 from the start as one in its eighth second",
+      [
+        [0.12, 7],
+        [0.12, 1]
+      ],
+      ["0 0", "1 0"]
+    ],
+    [
+      "takes the rest of a start as no load",
       [
         [0.8, 1],
         [0, 60]
       ],
-      0
+      ["0 0", "0 1"]
     ],
     [
-      "runs it after the start in the second of a load of 0.2",
+      "takes a second of 0.2 after the start as a load",
       [
         [0.8, 1],
         [0, 1],
         [0.2, 1]
       ],
-      1
+      ["0 0", "0 0", "1 0"]
     ],
-    ["runs it for no quiet process", [[0.019, 86_400]], 0],
     [
-      "forgets a short load in the quiet time after it",
+      "forgets a short load in the quiet second after it",
       [
         [0, 1],
         [0.19, 1],
         [0, 1],
         [0.19, 1]
       ],
-      0
+      ["0 0", "0 0", "0 0", "0 0"]
+    ],
+    [
+      "acts once after the first quiet minute",
+      [
+        [0, 59],
+        [0, 1],
+        [0, 600]
+      ],
+      ["0 0", "0 1", "0 1"]
+    ],
+    [
+      "acts in the first quiet minute after a load",
+      [
+        [0, 60],
+        [0.2, 1],
+        [0, 59],
+        [0, 1],
+        [0, 600]
+      ],
+      ["0 1", "1 1", "1 1", "1 2", "1 2"]
+    ],
+    [
+      "waits for a whole minute after a pause of a load",
+      [
+        [0, 59],
+        [1, 1],
+        [0, 59],
+        [0, 1]
+      ],
+      ["0 0", "1 0", "1 0", "1 1"]
+    ],
+    [
+      "takes less than two percent as quiet",
+      [
+        [0.02, 44],
+        [0.019, 60]
+      ],
+      ["0 0", "0 1"]
+    ],
+    [
+      "acts after no quiet minute that follows another",
+      [
+        [0, 60],
+        [0.19, 1],
+        [0, 600]
+      ],
+      ["0 1", "0 1", "0 1"]
     ]
   ] as const)("%s", ([, phases, expected]) =>
     Effect.gen(function* () {
-      assert.strictEqual(yield* runsUnder(phases), expected)
-    })
-  )
-})
-
-describe("runAfterLoads", () => {
-  it.effect("runs the action once, after the first quiet minute", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* runsWith([
-          [0, 59],
-          [0, 1],
-          [0, 600]
-        ]),
-        [0, 1, 1]
-      )
-    })
-  )
-
-  it.effect("runs it again, in the first quiet minute after a load", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* runsWith([
-          [0, 60],
-          [0.1, 1],
-          [0, 59],
-          [0, 1],
-          [0, 600]
-        ]),
-        [1, 1, 1, 2, 2]
-      )
-    })
-  )
-
-  it.effect("waits for a whole minute after a pause of a load", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* runsWith([
-          [0, 59],
-          [1, 1],
-          [0, 59],
-          [0, 1]
-        ]),
-        [0, 0, 0, 1]
-      )
-    })
-  )
-
-  it.effect("counts less than two percent as quiet", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* runsWith([
-          [0.02, 600],
-          [0.019, 60]
-        ]),
-        [0, 1]
-      )
-    })
-  )
-
-  it.effect("counts less than a tenth as no load", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* runsWith([
-          [0, 60],
-          [0.09, 60],
-          [0, 600]
-        ]),
-        [1, 1, 1]
-      )
+      assert.deepStrictEqual(yield* actsAt(phases), [...expected])
     })
   )
 })

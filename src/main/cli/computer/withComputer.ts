@@ -20,7 +20,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
 import { formatDiagnostic } from "../../config/documents.ts"
 import { awaitServersStarted } from "../awaitServersStarted.ts"
-import { optimizeUnderLoad } from "../../../adapters/process/gcTuning.ts"
+import { adaptToLoads } from "../../../adapters/process/gcTuning.ts"
 import { policyOfFile } from "../../config/policyFile.ts"
 import { reloadRequests } from "../../config/hangup.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
@@ -165,8 +165,7 @@ export const withComputer = <A, E, R>(
     )
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
-    const optimize = Effect.andThen(awaitServersStarted, optimizeUnderLoad)
-    const beside = Effect.all([followFiles, optimize], { concurrency: 2 })
+    const beside = Effect.all([followFiles, Effect.andThen(awaitServersStarted, adaptToLoads)], { concurrency: 2 })
     return yield* Effect.andThen(Effect.forkScoped(beside), use).pipe(
       Effect.provide(computer),
       explainJoinRejection("computer", options),

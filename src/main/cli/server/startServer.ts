@@ -37,7 +37,6 @@ export const serve = Effect.fnUntraced(function* <E, R>(
     Layer.provide(auditLayer(audit))
   )
   const { url } = Context.get(yield* Layer.build(layer), Server)
-  const watches = [GcTuning.optimizeUnderLoad, GcTuning.releaseMemoryAfterLoads, GcTuning.collectAfterFrees]
-  yield* Effect.forkScoped(Effect.all(watches, { concurrency: "unbounded" }))
+  yield* Effect.forkScoped(Effect.all([GcTuning.adaptToLoads, GcTuning.collectAfterFrees], { concurrency: 2 }))
   yield* Effect.logInfo("shutdown requested", { signal: yield* onListening(url) })
 }, Effect.scoped)
