@@ -5,7 +5,6 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { parse as parseYaml } from "yaml"
 import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/ServerMetrics.ts"
-import { currentNameOf } from "../../src/main/cli/flags/setting.ts"
 
 const read = (file: string): string => readFileSync(join("deploy", file), "utf8")
 
@@ -174,7 +173,7 @@ describe("a setting of the deployment", () => {
     }
     const names = schema.properties.config.propertyNames.not.enum
     assert.deepStrictEqual(
-      names.filter((name) => !commands.includes(`\n| \`--${currentNameOf(name)} `)),
+      names.filter((name) => !commands.includes(`\n| \`--${name} `)),
       []
     )
   })

@@ -9,7 +9,6 @@ import { hangup } from "../config/hangup.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { cliConfigLayer } from "./completion/completionScripts.ts"
 import { CommandLine } from "./flags/flagRules.ts"
-import { renameFormerFlags } from "./flags/setting.ts"
 import {
   clearingStatusLine,
   helpLayer,
@@ -75,7 +74,7 @@ const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.Non
     : new CliError.UserError({ cause: error, userMessage: `Invalid value of ${variable}. ${issue}` })
 }
 
-const args = renameFormerFlags(process.argv.slice(2))
+const args = process.argv.slice(2)
 const json = wantsJson(args)
 
 /** Prints the errors of an invalid command line to stderr, not its help: the error would scroll away. */

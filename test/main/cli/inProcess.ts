@@ -5,7 +5,6 @@ import * as TerminalLog from "../../../src/adapters/log/TerminalLog.ts"
 import { makeMemoryMcpServer, type MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
-import { renameFormerFlags } from "../../../src/main/cli/flags/setting.ts"
 import { cliConfigLayer } from "../../../src/main/cli/completion/completionScripts.ts"
 import { CommandLine } from "../../../src/main/cli/flags/flagRules.ts"
 import { rootCommand } from "../../../src/main/cli/root.ts"
@@ -24,7 +23,7 @@ const run = (args: ReadonlyArray<string>, write: ReturnType<typeof recordOutput>
     log: (text: string) => write("stdout", `${text}\n`),
     error: (text: string) => write("stderr", `${text}\n`)
   }
-  return expandServerConfig(renameFormerFlags(args)).pipe(
+  return expandServerConfig(args).pipe(
     Effect.flatMap((words) =>
       Effect.provideService(Command.runWith(rootCommand, { version: "0" })(words), CommandLine, words)
     ),

@@ -43,33 +43,6 @@ interface ListRow<A> extends Row<A> {
 /** The variable of a flag, unless its row names another one. */
 export const envVariableOf = (name: string): string => `A2C_${name.toUpperCase().replaceAll("-", "_")}`
 
-/** Earlier names of flags, by the current ones. They and their variables work as before, and are not in the help. */
-const formerNames: { readonly [name: string]: string } = {
-  "drain-timeout": "grace",
-  "idle-timeout": "idle-time",
-  "join-timeout": "join-time",
-  "max-name-length": "name-budget",
-  "max-notification-backlog": "max-notice-backlog"
-}
-
-/** The name of a flag that is given by this name. */
-export const currentNameOf = (given: string): string =>
-  Object.keys(formerNames).find((name) => formerNames[name] === given) ?? given
-
-/** Gives the flags of a command line their current names. Words after `--` are no flags. */
-export const renameFormerFlags = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const end = args.indexOf("--")
-  return args.map((word, index) =>
-    end < 0 || index < end ? word.replace(/^--([a-z-]+)(?=$|=)/, (_, name: string) => `--${currentNameOf(name)}`) : word
-  )
-}
-
-/** The variable of a flag, and that of its earlier name. */
-export const variablesOf = (name: string, env: string | undefined, envOf: EnvOf = envVariableOf) => {
-  const former = formerNames[name]
-  return [env, former && envOf(former)].filter((variable) => variable !== undefined)
-}
-
 export const between = (min: number, max = Number.POSITIVE_INFINITY): Check<number> => [
   (value) => value >= min && value <= max,
   max === Number.POSITIVE_INFINITY ? `a number from ${min}` : `a number from ${min} to ${max}`
@@ -116,8 +89,7 @@ const makeKind =
     const { check, default: value, env = envOf(name), metavar, required }: Row<B> = row ?? {}
     const described = Flag.withDescription(flagOf(name), helpOf(help, row ?? {}, env))
     const named = metavar === undefined ? described : Flag.withMetavar(described, metavar)
-    const variables = variablesOf(name, env, envOf)
-    const filled = variables.reduce((flag, variable) => Flag.withFallbackConfig(flag, configOf(variable)), named)
+    const filled = env === undefined ? named : Flag.withFallbackConfig(named, configOf(env))
     const refined = refine(filled)
     const checked = check === undefined ? refined : Flag.filter(refined, check[0], () => check[1])
     return required === true ? checked : Flag.withDefault(checked, value as DefaultOf<R>)

@@ -7,7 +7,6 @@ import { type ConfigDiagnostic, formatDiagnostic, jsonc, readDocument, yaml } fr
 import { didYouMean } from "../../config/didYouMean.ts"
 import { failCommand } from "../../CommandFailed.ts"
 import { describeFlag, type FlagDescription } from "../flags/flagRules.ts"
-import { currentNameOf, variablesOf } from "../flags/setting.ts"
 import { loggingFlags, otlpFlag } from "../flags/globalFlags.ts"
 import { configFlagName, configVariable, serverFlags } from "./flags.ts"
 
@@ -71,13 +70,12 @@ const readFlagsFile = Effect.fnUntraced(function* (file: string) {
   if (value !== null && !isJsonObject(value)) {
     return yield* fail([{ path: [], issue: "expected the names of flags with values, as port: 7070" }])
   }
-  const [entries, problems] = yield* Effect.partition(Object.entries(value ?? {}), ([given, one]) => {
-    const key = currentNameOf(given)
-    return Effect.mapBoth(argumentsOf(key, one), {
-      onFailure: (issue) => ({ path: [given], issue, ...locate([given]) }),
+  const [entries, problems] = yield* Effect.partition(Object.entries(value ?? {}), ([key, one]) =>
+    Effect.mapBoth(argumentsOf(key, one), {
+      onFailure: (issue) => ({ path: [key], issue, ...locate([key]) }),
       onSuccess: (words) => ({ key, words })
     })
-  })
+  )
   return problems.length > 0 ? yield* fail(problems) : entries
 })
 
@@ -109,9 +107,9 @@ export const expandServerConfig = Effect.fnUntraced(function* (args: ReadonlyArr
   if (file === undefined || file === "") return args
   const added: Array<string> = []
   for (const { key, words } of yield* readFlagsFile(file)) {
-    const variables = variablesOf(key, knownFlags.get(key)?.variable)
-    const values = yield* Effect.forEach(variables, readVariable)
-    if (!values.some(Option.isSome) && !given.has(key)) added.push(...words)
+    const variable = knownFlags.get(key)?.variable
+    const value = variable === undefined ? Option.none() : yield* readVariable(variable)
+    if (Option.isNone(value) && !given.has(key)) added.push(...words)
   }
   return args.toSpliced(command.index + 1, 0, ...added)
 })
