@@ -22,21 +22,22 @@ export const makeTokenBucket = ({ burst }: RateLimit, now: number): TokenBucket 
   rejectedSince: 0
 })
 
-/** Counts as one token: fractions are rounded. */
-const wholeTokenThreshold = 1 - 1e-9
+/** A part of a token that may be missing: fractions are rounded. */
+const roundingError = 1e-9
 
 /**
- * Takes one token. Gives 0 on success, else the milliseconds until a token is available. `now` is in milliseconds;
- * when it goes backwards the tokens stay unchanged.
+ * Takes one token, or `cost` tokens. Gives 0 on success, else the milliseconds until they are available. `now` is in
+ * milliseconds; when it goes backwards the tokens stay unchanged.
  */
-export const takeToken = (bucket: TokenBucket, { burst, perSecond }: RateLimit, now: number): number => {
+export const takeToken = (bucket: TokenBucket, { burst, perSecond }: RateLimit, now: number, cost = 1): number => {
   const elapsed = now - bucket.updatedAt
   if (elapsed !== 0) {
     if (elapsed > 0) bucket.tokens = Math.min(burst, bucket.tokens + (elapsed * perSecond) / 1000)
     bucket.updatedAt = now
   }
-  if (bucket.tokens < wholeTokenThreshold) return ((1 - bucket.tokens) * 1000) / perSecond
-  bucket.tokens -= 1
+  const missing = cost - bucket.tokens
+  if (missing > roundingError) return (missing * 1000) / perSecond
+  bucket.tokens -= cost
   return 0
 }
 

@@ -41,6 +41,13 @@ describe("token bucket", () => {
     wide
   )
 
+  it("takes several tokens together, or none of them", () => {
+    const rate: RateLimit = { perSecond: 10, burst: 100 }
+    const bucket = makeTokenBucket(rate, 0)
+    const take = (cost: number) => takeToken(bucket, rate, 0, cost)
+    assert.deepStrictEqual([take(60), take(50), take(40), take(0.5)], [0, 1000, 0, 50])
+  })
+
   it("loses no fractions of tokens on rejections", () => {
     const rate: RateLimit = { perSecond: 10, burst: 1 }
     const bucket = makeTokenBucket(rate, 0)

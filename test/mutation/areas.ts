@@ -45,7 +45,7 @@ export const areas: ReadonlyArray<Area> = [
       "src/adapters/redis/registry/{LocalOffices,SyncState,RegistryScripts}.ts",
       "src/adapters/socketio/{closeReasons,gate}.ts",
       "src/adapters/tcp/transport/frames.ts",
-      "src/adapters/socketio/connection/{ViolationBudget,parsePacket}.ts",
+      "src/adapters/socketio/connection/{ConnectionBudget,parsePacket}.ts",
       "src/adapters/terminal/{foreignFields,prompts,questionContext,quoteForTerminal}.ts"
     ],
     tests: [

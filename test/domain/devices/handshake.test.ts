@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { isExhausted, newViolationBudget, recordViolation } from "../../../src/domain/devices/ViolationBudget.ts"
 import {
   isValidDeviceToken,
   parseCredentials,
@@ -68,33 +67,5 @@ describe("STATUS payload", () => {
   it("survives formatting and parsing", () => {
     assert.deepStrictEqual(parseStatus(formatStatus("ERROR", "no")), { kind: "ERROR", text: "no" })
     assert.strictEqual(formatStatus("PING"), "##PING")
-  })
-})
-
-describe("violation budget", () => {
-  type Violation = readonly [at: number, violation: string, bytes?: number]
-  const after = (violations: ReadonlyArray<Violation>) =>
-    isExhausted(violations.reduce((budget, violation) => recordViolation(budget, ...violation), newViolationBudget(0)))
-  const day = 24 * 3_600_000
-
-  it.each([
-    [[0, 1], false],
-    [[0, 1, 2], true],
-    [[0, 1, 60_000], false],
-    [[0, 90_000, 100_000, 149_999], true],
-    [[day + 1, day + 2, 0], false]
-  ])("exhausts at the third frame above the size limit within a minute of the clock: %j ms, %s", (times, expected) => {
-    assert.strictEqual(after(times.map((at) => [at, "too_large"])), expected)
-  })
-
-  it("tolerates a line break after every frame, but no flood of garbage", () => {
-    assert.isFalse(after(Array.from({ length: 10_000 }, () => [0, "garbage", 2] as const)))
-    assert.isTrue(after([[0, "garbage", 2 * 1024 * 1024]]))
-  })
-
-  it("tolerates a hundred invalid messages, but no more", () => {
-    const bad = Array.from({ length: 100 }, () => [0, "message"] as const)
-    assert.isFalse(after(bad))
-    assert.isTrue(after([...bad, [1, "message"]]))
   })
 })

@@ -4,8 +4,8 @@ import { parseCredentials, parseStatus } from "../../../domain/devices/handshake
 import type { Frame } from "../../../domain/devices/framing/frame.ts"
 import { decodeServices, maxNameLength } from "../../../domain/devices/serviceDefinitions.ts"
 import { failedOutcome } from "../../../domain/devices/serviceOutcome.ts"
-import { isExhausted, newViolationBudget, recordViolation } from "../../../domain/devices/ViolationBudget.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import { makeTokenBucket, type RateLimit, takeToken, type TokenBucket } from "../../../domain/tokenBucket.ts"
 import { decodeUtf8Lossy } from "../../../domain/utf8.ts"
 import type { ByteLink } from "../../ports/ByteLink.ts"
 import type { BufferLimit } from "../../shared/BufferLimit.ts"
@@ -64,7 +64,7 @@ export interface DevicePeer extends GatewayContext {
   readonly close: (closing: Closing) => void
   /** Holds a slot of the throttle until the device is authenticated. */
   readonly pendingAuth: Scope.Closeable
-  violations: ReturnType<typeof newViolationBudget>
+  readonly violations: TokenBucket
   admitted?: DeviceEntry
   /** Stops the authentication timeout: the device does not answer for the time that the check takes. */
   hasPresentedToken: boolean
@@ -78,12 +78,21 @@ const onRejected = Effect.fnUntraced(function* ({ authThrottle, remoteAddress }:
   authThrottle.recordRejection(remoteAddress, now)
 })
 
+/** The points that violations of a device may cost: a hundred at once, and as many in each minute. */
+const violationRate: RateLimit = { perSecond: 100 / 60, burst: 100 }
+
+/** A line break after every frame is harmless, so garbage costs little. `bytes` is its size. */
+const violationCost = (violation: string, bytes: number): number => {
+  if (violation === "garbage") return bytes / (16 * 1024)
+  return violation === "too_large" ? 45 : 1
+}
+
 const onViolation = Effect.fnUntraced(function* (connection: DevicePeer, violation: string, reason: string, size = 0) {
   const { admitted, close, remoteAddress, violations } = connection
   yield* Effect.logDebug("device violation", { device: admitted?.device.name, remoteAddress, violation, reason })
   if (admitted !== undefined) yield* recordFault(admitted, `${violation}: ${reason}`)
-  connection.violations = recordViolation(violations, yield* Clock.currentTimeMillis, violation, size)
-  if (isExhausted(connection.violations)) close(closings.violations)
+  const wait = takeToken(violations, violationRate, yield* Clock.currentTimeMillis, violationCost(violation, size))
+  if (wait > 0) close(closings.violations)
 })
 
 const admit = Effect.fnUntraced(function* (connection: DevicePeer, requestedName = "") {
@@ -240,7 +249,7 @@ export const serveDevice = Effect.fnUntraced(function* (bytes: ByteLink, context
     yield* Scope.addFinalizer(pendingAuth, releasePending)
   }
   const flags = { hasPresentedToken: false, hasRegistered: false }
-  const violations = newViolationBudget(now)
+  const violations = makeTokenBucket(violationRate, now)
   const connection: DevicePeer = { ...context, ...flags, remoteAddress, link, close, pendingAuth, violations }
   yield* Effect.addFinalizer(() => Effect.sync(() => buffers.remove(connection)))
 
