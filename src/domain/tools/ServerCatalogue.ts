@@ -1,10 +1,9 @@
-import { Record, Result, Schema } from "effect"
+import { Result, Schema } from "effect"
 import { sha256Hex } from "./toolPins.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import { canonicalJson, checkJsonBody, JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 import { makeDecoder } from "../validation.ts"
-import { repairListing, reservedKeysOf } from "./listings/mcpListings.ts"
 import type { ComputerName } from "../model/ids.ts"
 
 const McpInfo = Schema.Struct({
@@ -62,7 +61,10 @@ const Sealed = Schema.Struct({ sha256: Schema.String, catalogue: JsonObject })
 const decodeSealed = makeDecoder(Sealed)
 const decodeCatalogue = makeDecoder(ServerCatalogue)
 
-const sealOf = (key: CatalogueKey, catalogue: JsonObject): string => digestOf([digestOfKey(key), catalogue])
+/** Changes with what catalogues hold: others are not used. */
+const format = 2
+
+const sealOf = (key: CatalogueKey, catalogue: JsonObject): string => digestOf([format, digestOfKey(key), catalogue])
 
 /** Leaves out undefined members, which JSON has not. */
 const toStored = ({ info, ...listings }: ServerCatalogue): JsonObject => ({
@@ -82,22 +84,12 @@ export const sealCatalogue = (key: CatalogueKey, catalogue: ServerCatalogue): Re
     : Result.fail(problem)
 }
 
-/** Repairs lists that an earlier version stored as the MCP server had sent them. */
-const repairCatalogue = ({ freshUntil, info, ...lists }: ServerCatalogue): ServerCatalogue => {
-  const isKept = reservedKeysOf(info.name)
-  const repaired = Record.map(
-    lists,
-    (items, list) => repairListing(list === "templates" ? "resourceTemplates" : list, items, isKept).items
-  )
-  return { info, ...repaired, ...definedOnly({ freshUntil }) }
-}
-
 /** Verifies the digest, and gives the catalogue. */
 export const openCatalogue = (key: CatalogueKey, sealed: JsonObject): Result.Result<ServerCatalogue, string> => {
   const problem = checkJsonBody(sealed)
   if (problem !== undefined) return Result.fail(problem)
   return Result.flatMap(decodeSealed(sealed), ({ catalogue, sha256: seal }) => {
     if (seal !== sealOf(key, catalogue)) return Result.fail("its digest is not that of its content")
-    return Result.map(decodeCatalogue(catalogue), repairCatalogue)
+    return decodeCatalogue(catalogue)
   })
 }

@@ -38,34 +38,6 @@ describe("a stored catalogue", () => {
     assert.deepStrictEqual(openCatalogue(key, sealed(silent)), Result.succeed({ ...catalogue, info }))
   })
 
-  it.each<[string, Partial<ServerCatalogue>, Partial<ServerCatalogue>]>([
-    [
-      "properties that are a list",
-      { tools: [{ name: "add", inputSchema: { type: "object", properties: [] } }] },
-      { tools: [{ name: "add", inputSchema: { type: "object", properties: {} } }] }
-    ],
-    ["a tool without a name", { tools: [{ name: "add" }, { description: "?" }] }, { tools: [{ name: "add" }] }],
-    [
-      "a title that is null",
-      { resources: [{ uri: "a://b", name: "b", title: null }] },
-      { resources: [{ uri: "a://b", name: "b" }] }
-    ],
-    ["arguments that are null", { prompts: [{ name: "greet", arguments: null }] }, { prompts: [{ name: "greet" }] }],
-    [
-      "a template with odd icons",
-      { templates: [{ uriTemplate: "a://{b}", name: "b", icons: [7] }] },
-      { templates: [{ uriTemplate: "a://{b}", name: "b" }] }
-    ],
-    [
-      "a reserved key",
-      { tools: [{ name: "add", _meta: { a2c_hidden: true, other: 1 } }] },
-      { tools: [{ name: "add", _meta: { other: 1 } }] }
-    ]
-  ])("is repaired when an earlier version stored %s", (_, stored, repaired) => {
-    const opened = openCatalogue(key, sealed({ ...catalogue, ...stored }))
-    assert.deepStrictEqual(opened, Result.succeed({ ...catalogue, ...repaired }))
-  })
-
   it.each([{ computer: "lab" }, { server: "files" }, { config: "c2" }])(
     "is not opened for another key: %j",
     (other) => {
