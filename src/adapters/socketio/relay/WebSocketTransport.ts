@@ -13,7 +13,7 @@ import { WriteQueue } from "./WriteQueue.ts"
 const maxCorkedBytes = 64 * 1024
 
 /** Messages of one connection that are handled per tick of the event loop: other connections get their turn. */
-const maxMessagesPerTick = 8
+const maxMessagesPerTick = 4
 
 interface ReceivedMessage {
   readonly payload: Buffer
