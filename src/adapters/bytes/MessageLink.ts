@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import {
+  AdmissionRejected,
   type ExtendTimeout,
   type Link,
   LinkClosed,
@@ -13,6 +14,7 @@ import {
   notifyUsing,
   requestUsing
 } from "../../application/ports/Transport.ts"
+import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { countFreedMember } from "../process/gcTuning.ts"
 import { RawBody } from "./RawBody.ts"
 import { fitsBytes, sendError, serializationError } from "./sendError.ts"
@@ -261,3 +263,17 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
     this.#queuedBytes -= size
   }
 }
+
+/** The rejection of a member whose admission has failed with a defect. */
+export const admissionFailed = new AdmissionRejected({ code: errorCodes.internalError, message: "Internal error" })
+
+/** Ends a session of a server and closes its scope. */
+export const closeLink = <L extends Pick<MessageLink<never>, "markClosed" | "closeScope">>(
+  { links }: { readonly links: { readonly delete: (link: L) => boolean } },
+  link: L,
+  reason: string
+) =>
+  Effect.suspend(() => {
+    links.delete(link)
+    return Effect.andThen(link.markClosed(reason), link.closeScope)
+  })

@@ -10,6 +10,7 @@ import { asObject, asString, parseJson } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { formatMismatch } from "../../../domain/wire/lines.ts"
 import { isBadVersionMessage, originNotAllowedMessage, versionQueryParameter } from "../../../domain/wire/version.ts"
+import { engineErrors } from "../engineErrors.ts"
 import type { HttpAgent } from "./browserAgent.ts"
 import type { ServerAddress } from "./serverAddress.ts"
 
@@ -48,24 +49,13 @@ const decodeVersionMismatch = Schema.decodeUnknownOption(
   })
 )
 
-/** Engine.IO's code for an unknown session id, sent with status 400. */
-const unknownSessionCode = 1
-
-/** Engine.IO's messages for rejected requests, by their code. */
-const engineMessages = [
-  "Transport unknown",
-  "Session ID unknown",
-  "Bad handshake method",
-  "Bad request",
-  "Forbidden",
-  "Unsupported protocol version"
-]
-
 /** True for the code and message of a Server's response; spec §2.1 fixes both. */
 const isServers = (status: number, code: number, message: string): boolean => {
   if (status === 403) return code === 403 && message === originNotAllowedMessage
   if (status !== 400) return false
-  return code === 400 ? isBadVersionMessage(message) : engineMessages[code] === message
+  return code === 400
+    ? isBadVersionMessage(message)
+    : Object.values(engineErrors).some(({ body }) => body.code === code && body.message === message)
 }
 
 /** The error in the body of a Server's response; `undefined` for another body, which an intermediary may have sent. */
@@ -118,7 +108,7 @@ const errorFromResponse = (url: string, status: number, text: string): ConnectEr
     return new VersionRejected({ message: formatMismatch(mismatch), mismatch })
   }
   const error = errorInBody(status, body)
-  if (status === 400 && error?.code === unknownSessionCode) {
+  if (status === 400 && error?.code === engineErrors.unknownSession.body.code) {
     return makeUnreachable(url, "unknown session id (Server restarted, or request routed to another one)")
   }
   if (status >= 300 && status < 400) return makeUnreachable(url, "it redirects to another URL: use that one")

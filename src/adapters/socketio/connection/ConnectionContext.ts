@@ -10,6 +10,7 @@ import {
   defaultValidateBytes,
   maxExcessConnections
 } from "../limits.ts"
+import { closeLink } from "../../bytes/MessageLink.ts"
 import { Deadlines } from "./Deadlines.ts"
 import type { PacketLimits } from "./parsePacket.ts"
 import type { ServerLinkContext, ServerLink } from "./OutboundMessage.ts"
@@ -67,13 +68,6 @@ export interface ConnectionContext extends ServerLinkContext {
   /** Closes the longest waiting connection when there are too many. */
   readonly limitConnections: (count: number) => void
 }
-
-/** Ends a session and closes its scope. */
-export const closeLink = ({ links }: ConnectionContext, link: ServerLink, reason: string) =>
-  Effect.suspend(() => {
-    links.delete(link)
-    return Effect.andThen(link.markClosed(reason), link.closeScope)
-  })
 
 /** Makes the shared state of the connections; the scope closes the sessions after `closeConnections` has run. */
 export const makeConnectionContext = Effect.fnUntraced(function* (

@@ -1,8 +1,8 @@
 import { Cause, Effect, Exit, Option, Scope } from "effect"
-import { AdmissionRejected, type Handshake } from "../../../application/ports/Transport.ts"
-import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import type { AdmissionRejected, Handshake } from "../../../application/ports/Transport.ts"
 import { maxForeignNamespaceLength } from "../limits.ts"
-import { closeLink, type ConnectionContext } from "./ConnectionContext.ts"
+import { admissionFailed, closeLink } from "../../bytes/MessageLink.ts"
+import type { ConnectionContext } from "./ConnectionContext.ts"
 import { type InboundPacket, type MessagePacket, parsePacket } from "./parsePacket.ts"
 import type { LinkConnection, OutboundMessage, ServerLink } from "./OutboundMessage.ts"
 import type { Traffic } from "./Traffic.ts"
@@ -13,8 +13,6 @@ const maxConnectAttempts = 20
 
 /** Smaller parts of messages are not counted: they are frequent, and those of ten thousand connections are 40 MiB. */
 const minIncompleteBytes = 4096
-
-const internalAdmissionError = new AdmissionRejected({ code: errorCodes.internalError, message: "Internal error" })
 
 /** Violations of the protocol that close a connection at once: the protocol has no reply for them. */
 export type Violation =
@@ -162,7 +160,7 @@ export abstract class MemberConnection implements LinkConnection {
         if (Option.isNone(error)) yield* Effect.logError("admission failed", { sid: link.id }, cause)
         this.#link = undefined
         this.#hasSession = false
-        onRejected(Option.getOrElse(error, () => internalAdmissionError))
+        onRejected(Option.getOrElse(error, () => admissionFailed))
         this.#awaitConnect()
       })
     )

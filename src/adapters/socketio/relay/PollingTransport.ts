@@ -5,7 +5,7 @@ import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
 import { OutboundMessage } from "../connection/OutboundMessage.ts"
 import { rejectRequest } from "../gate.ts"
 import { closeTimeout, maxPollResponseBytes, maxUnauthenticatedBytes } from "../limits.ts"
-import { engineErrors } from "./engineErrors.ts"
+import { engineErrors } from "../engineErrors.ts"
 import { joinPayload, maxPacketsPerPayload, splitPayload } from "./payloads.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
 

@@ -6,7 +6,7 @@ import type { Namespace, Server as SocketIo, Socket } from "socket.io"
 import { AdmissionRejected, ListenError } from "../../../application/ports/Transport.ts"
 import { closeLinksWithScope, type ConnectionContext } from "../connection/ConnectionContext.ts"
 import { type GateRejection, hasVersion, rejectRequest, rejectUpgrade, requestUrl } from "../gate.ts"
-import { engineErrors } from "../relay/engineErrors.ts"
+import { engineErrors } from "../engineErrors.ts"
 import type { RequestCheck } from "../routeRequests.ts"
 import { StockConnection, toStockConnectError } from "./StockConnection.ts"
 

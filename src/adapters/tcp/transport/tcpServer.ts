@@ -10,9 +10,8 @@ import {
   type TransportServer
 } from "../../../application/ports/Transport.ts"
 import { asObject, asString } from "../../../domain/json.ts"
-import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { versionGate } from "../../../domain/wire/version.ts"
-import type { MessageLinkContext } from "../../bytes/MessageLink.ts"
+import { admissionFailed, closeLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
 import { cannot, listen } from "../../http/httpServer.ts"
 import { listenOnSocket } from "../../http/unixSocket.ts"
 import { formatAddress } from "../TcpLink.ts"
@@ -30,8 +29,6 @@ type TcpServerOptions = TcpAddress & { readonly maxMessageBytes: number }
 type Serve = TransportServer["Service"]["serve"]
 type Accept = Parameters<Serve>[0]
 
-const internalError = new AdmissionRejected({ code: errorCodes.internalError, message: "Internal error" })
-
 interface ServerContext extends MessageLinkContext {
   readonly accept: Accept
   readonly versions: Parameters<typeof versionGate>[1]
@@ -42,12 +39,6 @@ interface ServerContext extends MessageLinkContext {
   /** The links of the server, and the functions that close their connections. */
   readonly links: Map<TcpMessageLink, (reason: string) => void>
 }
-
-const closeLink = ({ links }: ServerContext, link: TcpMessageLink, reason: string) =>
-  Effect.suspend(() => {
-    links.delete(link)
-    return Effect.andThen(link.markClosed(reason), link.closeScope)
-  })
 
 const acceptConnection = (context: ServerContext, socket: Socket): void => {
   const { accept, links, maxMessageBytes, run, unknown, versions } = context
@@ -87,7 +78,7 @@ const acceptConnection = (context: ServerContext, socket: Socket): void => {
         Effect.gen(function* () {
           if (Option.isNone(error)) yield* Effect.logError("admission failed", { sid: opened.id }, exit.cause)
           yield* closeLink(context, opened, "admission_rejected")
-          reject(Option.getOrElse(error, () => internalError))
+          reject(Option.getOrElse(error, () => admissionFailed))
         })
       )
     })

@@ -1,4 +1,4 @@
-import type { GateRejection } from "../gate.ts"
+import type { GateRejection } from "./gate.ts"
 
 const reject = (code: number, message: string, status = 400): GateRejection => ({
   status,
