@@ -1,8 +1,10 @@
 import { Data, Effect, type Result, Runtime, Stream } from "effect"
 import type { OfficeStatus } from "../application/computer/office/OfficeConnection.ts"
 import { asString } from "../domain/json.ts"
+import { formatSome } from "../domain/errorMessage.ts"
 import { definedOnly } from "../domain/objects.ts"
 import { ownCodes } from "./A2cError.ts"
+import { didYouMean } from "./config/didYouMean.ts"
 
 /** A command cannot do its work. The message is printed to stderr, and nothing else. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{
@@ -19,6 +21,13 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
 
 export const failCommand = (message: string): Effect.Effect<never, CommandFailed> =>
   Effect.fail(new CommandFailed({ message }))
+
+/** Fails for a name that no tool at a place has: with a similar name, else with the names and the reason why one may be missing. */
+export const failUnknownTool = (tool: string, place: string, names: ReadonlyArray<string>, reason = "") => {
+  const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
+  const message = `No tool '${tool}' is ${place}${didYouMean(tool, names) || others + reason}`
+  return Effect.fail(new CommandFailed({ message, code: ownCodes.UnknownTool }))
+}
 
 /** The value of a result; its failure becomes the message of a failed command. */
 export const requireSuccess = <A, E>(result: Result.Result<A, E>, toMessage: (failure: E) => string = String) =>

@@ -5,7 +5,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { isPrivate } from "../repl/replCommands.ts"
 import { runCommands, runRepl } from "../repl/runRepl.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
-import { failCommand, untilMembershipEnds } from "../../CommandFailed.ts"
+import { failCommand, failUnknownTool, untilMembershipEnds } from "../../CommandFailed.ts"
 import { warnOfLiteralSecrets } from "../flags/secretFlags.ts"
 import { makeReplTerminalIO, makeTerminalIO, type TerminalIO } from "../TerminalIO.ts"
 import type { ComputerCommandOptions, ExplainCommandOptions } from "./flags.ts"
@@ -15,7 +15,6 @@ import { isOffered } from "../../../application/computer/servers/ServersSnapshot
 import { readArguments, toCallParams } from "../arguments/argumentSource.ts"
 import { formatExplanation } from "../output/format.ts"
 import { print, printJson } from "../output/print.ts"
-import { failUnknownTool } from "../unknownTool.ts"
 
 /** Joins the office, prints that to stdout, and stays until the membership ends. */
 const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, office: string) => {

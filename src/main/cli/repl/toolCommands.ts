@@ -16,10 +16,9 @@ import {
   formatToolResult,
   truncateLine
 } from "../output/format.ts"
-import { failCommand, toCommandFailed } from "../../CommandFailed.ts"
+import { failCommand, failUnknownTool, toCommandFailed } from "../../CommandFailed.ts"
 import { defaultSubject } from "../flags/sharedFlags.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
-import { failUnknownTool } from "../unknownTool.ts"
 import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 import { requireServer, serverNames } from "./serverCommands.ts"
 import { isOffered } from "../../../application/computer/servers/ServersSnapshot.ts"
