@@ -14,7 +14,7 @@ import { repairMeta } from "../jsonRpcMessages.ts"
 import { makeMcpTelemetry, type McpAttributes, measureSession } from "../mcpTelemetry.ts"
 import { listLifetime, makeMethodHandler, type MethodRequest } from "./methodHandler.ts"
 import { makeChangeFeed, makeResourceSubscriptions } from "./ChangeFeed.ts"
-import { makePublishedTasks, tasksExtension } from "./publishedTasks.ts"
+import { type Era, makePublishedTasks, tasksExtension } from "./publishedTasks.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 
 /** Maximum number of in-flight requests of all clients together. */
@@ -73,8 +73,6 @@ const propagationOf = ({ _meta }: JsonObject, headers: Headers | undefined) => {
     (name === "baggage" ? given[name] : given["traceparent"]) === undefined ? headers?.get(name) : given[name]
   )
 }
-
-type Era = "legacy" | "modern"
 
 /** A request as it is handled, with what its client announces and how it answers questions. */
 const toMethodRequest = (

@@ -28,7 +28,7 @@ const taskAfter = Duration.seconds(5)
 /** Tasks of all clients that this process follows; the oldest ended ones are dropped first. */
 const maxFollowed = 1024
 
-type Era = "legacy" | "modern"
+export type Era = "legacy" | "modern"
 
 interface FollowedTask {
   readonly task: McpTask
