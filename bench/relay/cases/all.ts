@@ -20,7 +20,7 @@ const small: ClosedLoad = {
   warmUp: 100_000,
   millis: 400,
   starts: 3,
-  targets: { cpu: ratioAtMost(0.75), rate: ratioAtLeast(1.3) }
+  targets: { cpu: ratioAtMost(0.65), rate: ratioAtLeast(1.5) }
 }
 
 const large: ClosedLoad = {

@@ -134,7 +134,7 @@ export const floodCase: Case = {
           measure: "with / without",
           unit: "times",
           summary: summary("times"),
-          target: valueAtMost(1.3)
+          target: valueAtMost(1.2)
         }
       ] satisfies ReadonlyArray<Row>
     })

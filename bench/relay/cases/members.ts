@@ -94,7 +94,7 @@ export const fanOutCase: Case = {
           measure: "CPU per delivery",
           unit: "us",
           summary: summary("cpu"),
-          target: ratioAtMost(0.7)
+          target: ratioAtMost(0.65)
         },
         { case: "fan-out", measure: "rate", unit: "deliveries/s", summary: summary("rate") }
       ] satisfies ReadonlyArray<Row>
@@ -148,7 +148,7 @@ export const connectCase: Case = {
           measure: "CPU per connect",
           unit: "us",
           summary: summary("connect"),
-          target: ratioAtMost(1)
+          target: ratioAtMost(0.8)
         },
         { case: "connect", measure: "CPU per join", unit: "us", summary: summary("join"), target: ratioAtMost(1) }
       ] satisfies ReadonlyArray<Row>

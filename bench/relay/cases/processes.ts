@@ -148,7 +148,7 @@ export const processesCase = (loads: Loads): Case => ({
       target: valueAtMost(bound)
     })
     return [
-      row("Server idle", "idle", 70),
+      row("Server idle", "idle", 72),
       row(`Server after ${loads.small.name}`, "small", 110),
       row(`Server after ${loads.large.name}`, "large", 160),
       row("Computer", "computer", 110)

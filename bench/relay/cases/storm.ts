@@ -1,7 +1,10 @@
+import { setTimeout as wait } from "node:timers/promises"
 import { Effect, Ref, type Scope } from "effect"
 import { maxOpenFiles } from "../../openFiles.ts"
 import { type A2cCommand, makeCommand } from "../command.ts"
 import { a2c } from "../kinds.ts"
+import { defaultDialect } from "../peers/Dialect.ts"
+import { lightPeersOf } from "../peers/light.ts"
 import { freePort } from "../storm/freePort.ts"
 import { joinMembers, makeOffices, namesOf } from "../storm/members.ts"
 import { makeReasonLog } from "../storm/reasonLog.ts"
@@ -79,6 +82,75 @@ const measure = Effect.fnUntraced(function* ({ note, quick, rounds }: Setting, l
   return { kills, tally: calls.tally() }
 }, Effect.scoped)
 
+/** Milliseconds between the attempts of a bare Computer to connect. */
+const bareRetry = 100
+
+/** Computers that only connect and join, again after each loss of their connection. */
+class BareComputers {
+  readonly #count: number
+  readonly #joinOnce: (number: number, onLost: () => void) => Promise<unknown>
+  #joined = 0
+  #onAll = () => {}
+
+  constructor(address: string, offices: number, computers: number) {
+    const { connect } = lightPeersOf(defaultDialect)
+    const place = { agents: address, computers: address, children: [], stop: async () => undefined }
+    this.#count = offices * computers
+    this.#joinOnce = async (number, onLost) => {
+      const newcomer = await connect?.(place, onLost)
+      await newcomer?.join(`office-${number % offices}`, `computer-${number}`, () => undefined)
+    }
+    for (let number = 0; number < this.#count; number++) void this.#stay(number)
+  }
+
+  /** Resolves when all have joined, counted from now. */
+  allJoined(): Promise<void> {
+    this.#joined = 0
+    return new Promise((resolve) => {
+      this.#onAll = resolve
+    })
+  }
+
+  async #stay(number: number): Promise<void> {
+    for (;;) {
+      const lost = Promise.withResolvers<void>()
+      const isJoined = await this.#joinOnce(number, lost.resolve).then(
+        () => true,
+        () => wait(bareRetry, false)
+      )
+      if (!isJoined) continue
+      this.#joined += 1
+      if (this.#joined === this.#count) this.#onAll()
+      await lost.promise
+    }
+  }
+}
+
+/** Kills a Server with bare Computers, and gives the seconds until the last join and the share of a processor used here. */
+const measureBare = Effect.fnUntraced(function* ({ note, quick, rounds }: Setting) {
+  const { computers, offices } = quick ? sizes.quick : sizes.usual
+  const { address, restart } = yield* makeKillableServer(yield* makeCommand, yield* freePort)
+  const members = new BareComputers(address, offices, computers)
+  yield* Effect.promise(() => members.allJoined())
+  return yield* Effect.forEach(Array.from({ length: Math.min(maxRounds, quick ? 1 : rounds) }), (_, round) =>
+    Effect.gen(function* () {
+      note(`bare round ${round + 1}`)
+      yield* Effect.sleep(calmTime)
+      const used = process.cpuUsage()
+      const killedAt = performance.now()
+      const joined = members.allJoined()
+      yield* restart
+      yield* Effect.timeout(
+        Effect.promise(() => joined),
+        rejoinTimeout
+      ).pipe(Effect.orDie)
+      const millis = performance.now() - killedAt
+      const { system, user } = process.cpuUsage(used)
+      return { seconds: millis / 1000, busy: (system + user) / millis / 10 }
+    })
+  )
+}, Effect.scoped)
+
 /** Time until members have joined again after their Server was killed, and the fate of their calls. */
 export const stormCase: Case = {
   name: "storm",
@@ -102,9 +174,24 @@ export const stormCase: Case = {
       summary: summaryOf(a2c.name, values),
       ...(bound !== undefined && { target: valueAtMost(bound) })
     })
-    const times = kills.map(({ seconds }) => seconds)
+    const bare = await Effect.runPromise(measureBare(setting))
     return [
-      row("until the last has joined", "s", times, 5),
+      row(
+        "until the last bare Computer has joined",
+        "s",
+        bare.map(({ seconds }) => seconds),
+        3
+      ),
+      row(
+        "load busy until then",
+        "%",
+        bare.map(({ busy }) => busy)
+      ),
+      row(
+        "until the last member has joined",
+        "s",
+        kills.map(({ seconds }) => seconds)
+      ),
       row(
         "load busy until then",
         "%",
