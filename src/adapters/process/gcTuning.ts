@@ -28,7 +28,7 @@ const startSeconds = 0.9
 const loadSeconds = 0.2
 
 /**
- * Runs `onLoad` in each second of a load, which begins when the process was busy for 0.2 s without a quiet second between.
+ * Runs `onLoad` when a load begins: when the process was busy for 0.2 s without a quiet second between.
  * Before the first quiet second it may still start, which takes less than 0.9 s. Runs `onQuiet` after each load, and after the
  * start: when each second of a minute was busy for less than 2 %.
  */
@@ -40,18 +40,19 @@ export const followLoads = (
     let busy = 0
     let limit = startSeconds
     let quiet = 0
-    let isOver = false
+    let isLoaded = false
+    let isQuietDue = true
     const check = Effect.sync(() => {
       const share = readBusyShare()
       const isQuiet = share < quietShare
       busy = isQuiet ? 0 : busy + share
       quiet = isQuiet ? quiet + 1 : 0
       if (isQuiet) limit = loadSeconds
-      if (busy >= limit) {
-        isOver = false
+      if (busy >= limit && !isLoaded) {
+        isLoaded = isQuietDue = true
         onLoad()
-      } else if (!isOver && quiet >= quietPeriods) {
-        isOver = true
+      } else if (isQuietDue && quiet >= quietPeriods) {
+        isLoaded = isQuietDue = false
         onQuiet()
       }
     })
