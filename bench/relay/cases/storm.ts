@@ -85,11 +85,12 @@ const measure = Effect.fnUntraced(function* ({ note, quick, rounds }: Setting, l
 /** Milliseconds between the attempts of a bare Computer to connect. */
 const bareRetry = 100
 
-/** Computers that only connect and join, again after each loss of their connection. */
+/** Computers that only connect and join, again after each loss of their connection until `stop`. */
 class BareComputers {
   readonly #count: number
   readonly #joinOnce: (number: number, onLost: () => void) => Promise<unknown>
   #joined = 0
+  #isStopped = false
   #onAll = () => {}
 
   constructor(address: string, offices: number, computers: number) {
@@ -111,8 +112,13 @@ class BareComputers {
     })
   }
 
+  /** Lets connections that are lost from now on be the last. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
   async #stay(number: number): Promise<void> {
-    for (;;) {
+    while (!this.#isStopped) {
       const lost = Promise.withResolvers<void>()
       const isJoined = await this.#joinOnce(number, lost.resolve).then(
         () => true,
@@ -130,7 +136,10 @@ class BareComputers {
 const measureBare = Effect.fnUntraced(function* ({ note, quick, rounds }: Setting) {
   const { computers, offices } = quick ? sizes.quick : sizes.usual
   const { address, restart } = yield* makeKillableServer(yield* makeCommand, yield* freePort)
-  const members = new BareComputers(address, offices, computers)
+  const members = yield* Effect.acquireRelease(
+    Effect.sync(() => new BareComputers(address, offices, computers)),
+    (started) => Effect.sync(() => started.stop())
+  )
   yield* Effect.promise(() => members.allJoined())
   return yield* Effect.forEach(Array.from({ length: Math.min(maxRounds, quick ? 1 : rounds) }), (_, round) =>
     Effect.gen(function* () {
