@@ -180,7 +180,7 @@ export const collectAfterFrees: Effect.Effect<never> = Effect.suspend(() => {
  * load. V8 would free a part of it in the pauses of a load, which then begins with a small space for new objects again.
  */
 export const adaptToLoads: Effect.Effect<never> = Effect.suspend(() => {
-  // Other versions of V8 may not know the flag.
-  if (isTuned) setFlagsFromString("--memory-reducer-gc-count=0")
+  // Other versions of V8 may not know the flag. It ends a process whose reducer is at work, from the eighth second on.
+  if (isTuned && process.uptime() < 7) setFlagsFromString("--memory-reducer-gc-count=0")
   return followLoads({ onLoad: () => setOptimization(true), onQuiet: releaseSmallHeap }, makeBusyShareReader())
 })

@@ -102,3 +102,32 @@ describe("tuneGcForRelay", () => {
     assert.isBelow(relay("").minor, 15)
   })
 })
+
+describe("adaptToLoads", () => {
+  /** The flags of V8 that a process changes when it has run for some seconds. */
+  const flagsAfter = (seconds: number): string => {
+    const program = `
+      import { syncBuiltinESMExports } from "node:module"
+      import v8 from "node:v8"
+      const flags = []
+      v8.setFlagsFromString = (flag) => flags.push(flag)
+      syncBuiltinESMExports()
+      process.uptime = () => ${seconds}
+      const { Effect } = await import("effect")
+      const { adaptToLoads, tuneGcForRelay } = await import("${module}")
+      tuneGcForRelay()
+      Effect.runFork(adaptToLoads)
+      console.log(flags.join())
+      process.exit()
+    `
+    return execFileSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" })
+  }
+
+  it("switches the memory reducer of V8 off", () => {
+    assert.include(flagsAfter(1), "memory-reducer")
+  })
+
+  it("leaves a reducer that may be at work: V8 would end the process", () => {
+    assert.notInclude(flagsAfter(8), "memory-reducer")
+  })
+})
