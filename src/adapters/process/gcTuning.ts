@@ -59,37 +59,37 @@ export const followLoads = (
     return Effect.forever(Effect.andThen(Effect.sleep(period), check))
   })
 
-/** Bytes that are worth a full collection of garbage: it takes as long as some hundred members to connect. */
-const worthwhileBytes = 32 * 1024 * 1024
+/** Bytes that are worth a full collection, as long as some hundred members need to connect: at once, and after an event. */
+const urgentBytes = 32 * 1024 * 1024
+const worthwhileBytes = 4 * 1024 * 1024
 
 /** Periods without further frees that end an event. */
 const calmPeriods = 3
 
 /**
  * Acts after an event that frees much, as `readFreedBytes`, the sum of all frees, tells. It collects within two seconds
- * after 32 MiB were freed, since the event may go on, and releases at its end: three seconds after the last free. A second
- * between lets closed sockets release their buffers.
+ * after 32 MiB were freed, since the event may go on, and releases at its end: three seconds after the last of at least
+ * 4 MiB. A second between lets closed sockets release their buffers.
  */
 export const runAfterFrees = (
   { collect, release }: { readonly collect: () => void; readonly release: () => void },
   readFreedBytes: () => number
 ): Effect.Effect<never> =>
   Effect.suspend(() => {
-    let collected = readFreedBytes()
-    let last = collected
+    let released = readFreedBytes()
+    let collected = released
+    let last = released
     let calm = 0
-    let isOver = true
     const check = Effect.sync(() => {
       const freed = readFreedBytes()
-      const isDue = last - collected >= worthwhileBytes
+      const isUrgent = last - collected >= urgentBytes
       calm = freed === last ? calm + 1 : 0
       last = freed
-      if (isDue) {
+      if (isUrgent) {
         collected = freed
-        isOver = false
         collect()
-      } else if (!isOver && calm >= calmPeriods) {
-        isOver = true
+      } else if (calm >= calmPeriods && freed - released >= worthwhileBytes) {
+        released = collected = freed
         release()
       }
     })

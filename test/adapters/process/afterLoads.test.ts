@@ -162,7 +162,34 @@ describe("runAfterFrees", () => {
       ["0 0", "1 0", "1 1"]
     ],
     [
-      "releases three seconds after the last free",
+      "releases three seconds after the last of 4 MiB",
+      [
+        [2, 1],
+        [2, 3],
+        [0, 1],
+        [0, 600]
+      ],
+      ["0 0", "0 0", "0 1", "0 1"]
+    ],
+    [
+      "does nothing for less than 4 MiB",
+      [
+        [3, 600],
+        [0, 600]
+      ],
+      ["0 0", "0 0"]
+    ],
+    [
+      "releases small frees that add up",
+      [
+        [3, 600],
+        [3, 4],
+        [0, 600]
+      ],
+      ["0 0", "0 1", "0 1"]
+    ],
+    [
+      "collects once, and releases, after an event without a pause",
       [
         [32, 2],
         [1, 3],
@@ -170,23 +197,6 @@ describe("runAfterFrees", () => {
         [0, 600]
       ],
       ["1 0", "1 0", "1 1", "1 1"]
-    ],
-    [
-      "does nothing for less than 32 MiB",
-      [
-        [31, 600],
-        [0, 600]
-      ],
-      ["0 0", "0 0"]
-    ],
-    [
-      "collects and releases small frees that add up",
-      [
-        [20, 600],
-        [20, 4],
-        [0, 600]
-      ],
-      ["0 0", "1 1", "1 1"]
     ],
     [
       "collects once what is freed meanwhile",
