@@ -93,19 +93,29 @@ const startServer = Effect.map(
 
 type Client = Effect.Success<typeof startServer>
 
-/** A Computer without MCP servers: only a member. */
-const joinMember = Effect.fnUntraced(function* (client: Client, office: string, name: string) {
+/** A Computer without MCP servers: only a member. `onReceived` is called for each message to it. */
+const joinMember = Effect.fnUntraced(function* (client: Client, office: string, name: string, onReceived = () => {}) {
   const { connect } = Context.get(client, TransportClient)
-  const link = yield* connect({ version: "0.2.0", auth: { role: "computer" }, onMessage: () => Effect.succeed([]) })
+  const onMessage = () => Effect.as(Effect.sync(onReceived), [])
+  const link = yield* connect({ version: "0.2.0", auth: { role: "computer" }, onMessage })
   const session = jsonBody({ role: "computer", name, office_id: office })
   yield* link.request("server:join_office", session, Duration.seconds(10))
 })
 
-/** A Server with idle members. */
+/**
+ * A Server with idle members. `settle` waits until they receive nothing more: each is told of later members, and an
+ * Agent asks each for its tools, which would count as cost of what is measured.
+ */
 const startServerWith = Effect.fnUntraced(function* (names: ReadonlyArray<readonly [office: string, name: string]>) {
   const client = yield* startServer
-  yield* Effect.forEach(names, ([office, name]) => joinMember(client, office, name), { discard: true })
-  return client
+  let received = 0
+  const onReceived = () => void (received += 1)
+  yield* Effect.forEach(names, ([office, name]) => joinMember(client, office, name, onReceived), { discard: true })
+  const receivedSince = Effect.suspend(() => {
+    const before = received
+    return Effect.map(Effect.sleep("100 millis"), () => received > before)
+  })
+  return { client, settle: Effect.repeat(receivedSince, { while: (isBusy) => isBusy }) }
 })
 
 const startComputer = (client: Client, office: string, servers: ReadonlyMap<string, MemoryMcp.MemoryMcpServer>) =>
@@ -185,8 +195,10 @@ export const curves: ReadonlyArray<Curve> = [
     by: "offices of the Server",
     sizes: [1, 10, 100, 1000, 10_000],
     cost: Effect.fnUntraced(function* (size) {
-      const client = yield* startServerWith(numbered(size, "office").map((office) => [office, "idle"]))
-      return yield* costOf(callTool(yield* startPair(client, 10)))
+      const { client, settle } = yield* startServerWith(numbered(size, "office").map((office) => [office, "idle"]))
+      const agent = yield* startPair(client, 10)
+      yield* settle
+      return yield* costOf(callTool(agent))
     })
   },
   {
@@ -194,8 +206,10 @@ export const curves: ReadonlyArray<Curve> = [
     by: "members of the office",
     sizes: [1, 10, 100, 1000],
     cost: Effect.fnUntraced(function* (size) {
-      const client = yield* startServerWith(numbered(size, "idle").map((name) => ["work", name]))
-      return yield* costOf(callTool(yield* startPair(client, 10)))
+      const { client, settle } = yield* startServerWith(numbered(size, "idle").map((name) => ["work", name]))
+      const agent = yield* startPair(client, 10)
+      yield* settle
+      return yield* costOf(callTool(agent))
     })
   },
   {
@@ -203,7 +217,8 @@ export const curves: ReadonlyArray<Curve> = [
     by: "members of the office",
     sizes: [1, 10, 100, 1000],
     cost: Effect.fnUntraced(function* (size) {
-      const client = yield* startServerWith(numbered(size, "idle").map((name) => ["work", name]))
+      const { client, settle } = yield* startServerWith(numbered(size, "idle").map((name) => ["work", name]))
+      yield* settle
       return yield* costOf(Effect.scoped(joinMember(client, "work", "newcomer")))
     })
   },
