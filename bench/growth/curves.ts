@@ -103,7 +103,7 @@ const joinMember = Effect.fnUntraced(function* (client: Client, office: string, 
 })
 
 /**
- * A Server with idle members. `settle` waits until they receive nothing more: each is told of later members, and an
+ * A Server with idle members. `settle` waits until they receive nothing more: each hears of later members, and an
  * Agent asks each for its tools, which would count as cost of what is measured.
  */
 const startServerWith = Effect.fnUntraced(function* (names: ReadonlyArray<readonly [office: string, name: string]>) {
