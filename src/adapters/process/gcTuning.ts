@@ -82,16 +82,15 @@ export const runAfterFrees = (
     let calm = 0
     const check = Effect.sync(() => {
       const freed = readFreedBytes()
-      const isUrgent = last - collected >= urgentBytes
       calm = freed === last ? calm + 1 : 0
-      last = freed
-      if (isUrgent) {
+      if (last - collected >= urgentBytes) {
         collected = freed
         collect()
       } else if (calm >= calmPeriods && freed - released >= worthwhileBytes) {
         released = collected = freed
         release()
       }
+      last = freed
     })
     return Effect.forever(Effect.andThen(Effect.sleep(period), check))
   })

@@ -138,10 +138,13 @@ export class WebSocketTransport implements RelayTransport, FrameHandler {
       this.#queue.push(frames, bytes)
       if (this.#writingBytes === 0) this.#writingBytes = this.#queue.writeNext(this.#socket, this.#onWritten)
     } else {
-      this.#writingBytes = bytes
       const [only] = frames
       // Short frames are copied: one buffer costs less than several.
       this.#socket.write(frames.length === 1 && only ? only : Buffer.concat(frames, bytes), this.#onWritten)
+      this.#writingBytes = this.#socket.writableLength
+      this.#sentBytes += bytes - this.#writingBytes
+      // Mostly the network has taken them at once: no backlog has changed.
+      if (this.#writingBytes === 0) return
     }
     this.listener.onBacklogChange()
   }
@@ -245,13 +248,12 @@ export class WebSocketTransport implements RelayTransport, FrameHandler {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    if (error) return
+    // Bytes that were taken at once are counted, and others may wait by now.
+    if (error || this.#writingBytes === 0 || this.#socket.writableLength > 0) return
     this.#sentBytes += this.#writingBytes
     this.#writingBytes = 0
-    if (this.#queue !== undefined) {
-      if (this.#queue.bytes > 0) this.#writingBytes = this.#queue.writeNext(this.#socket, this.#onWritten)
-      else this.#queue = undefined
-    }
+    if (this.#queue === undefined || this.#queue.bytes === 0) this.#queue = undefined
+    else this.#writingBytes = this.#queue.writeNext(this.#socket, this.#onWritten)
     this.listener.onBacklogChange()
   }
 
