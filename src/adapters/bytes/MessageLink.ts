@@ -15,7 +15,7 @@ import {
   requestUsing
 } from "../../application/ports/Transport.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
-import { countFreedMember } from "../process/gcTuning.ts"
+import { countFreedMember, countSession } from "../process/gcTuning.ts"
 import { RawBody } from "./RawBody.ts"
 import { fitsBytes, sendError, serializationError } from "./sendError.ts"
 
@@ -69,6 +69,7 @@ export abstract class MessageLink<Message extends QueuedMessage> implements Link
   constructor(id: string, context: MessageLinkContext) {
     this.id = id
     this.#context = context
+    countSession()
   }
 
   /** Encodes a request, or a notification without an id. */

@@ -101,7 +101,6 @@ const collectEveryBytes = 16 * 1024 * 1024
 type CollectGarbage = (options: { readonly type: "minor" | "major"; readonly flavor?: "last-resort" }) => void
 
 let bytesSinceCollection = 0
-
 let collector: CollectGarbage | undefined
 
 /** Finds the collector of V8 once, where it can be called. */
@@ -138,12 +137,16 @@ export const countRelayedBytes = (bytes: number): void => {
 }
 
 let freedBytes = 0
+let openSessions = 0
+
+export const countSession = (): void => void (openSessions += 1)
 
 /** Memory of a member in bytes, beside its queue: half of it in the heap. */
 const memberBytes = 8 * 1024
 
 /** Counts the memory that a member leaves when its session ends: its queue, and what the Server kept about it. */
 export const countFreedMember = (queuedBytes: number): void => {
+  openSessions -= 1
   freedBytes += queuedBytes + memberBytes
 }
 
@@ -152,25 +155,25 @@ export const releaseUnusedMemory = (): void => {
   findCollector()?.({ type: "major", flavor: "last-resort" })
 }
 
+const collect = (): void => findCollector()?.({ type: "major" })
+
 /** A larger heap would stop the process for more than some 0.2 s. */
 const maxReleasedHeap = 128 * 1024 * 1024
 
 const releaseSmallHeap = (): void => {
+  collect()
   if (process.memoryUsage().heapUsed <= maxReleasedHeap) releaseUnusedMemory()
 }
 
 /**
  * Collects garbage soon after members have left much of it. Old garbage waits for a full collection, which V8 delays until
  * the heap has grown to a multiple of its live size: that never happens when a queue was full before. V8 also keeps the
- * pages of collected garbage, which are freed when no more members leave.
+ * pages of collected garbage, which are freed when no more members leave. That also drops optimized code of sessions: after
+ * the last one has left, it waits for {@link adaptToLoads}, since others may come.
  */
 export const collectAfterFrees: Effect.Effect<never> = Effect.suspend(() => {
   if (!isTuned) return Effect.never
-  const collect = () => findCollector()?.({ type: "major" })
-  const release = () => {
-    collect()
-    releaseSmallHeap()
-  }
+  const release = () => (openSessions > 0 ? releaseSmallHeap() : undefined)
   return runAfterFrees({ collect, release }, () => freedBytes)
 })
 

@@ -53,12 +53,15 @@ describe("releaseUnusedMemory", () => {
 })
 
 describe("collectAfterFrees", () => {
-  /** Frees 64 old buffers of 1 MiB in a child process beside a small load; gives the MiB of buffers before and after. */
-  const freeBuffers = (queuedBytes: number, seconds: number): ReadonlyArray<number> => {
+  /**
+   * Frees 64 old buffers of 1 MiB in a child process beside a small load, as a session that leaves this queue; gives the MiB
+   * of buffers before and after.
+   */
+  const freeBuffers = (queuedBytes: number, seconds: number, otherSessions = 0): ReadonlyArray<number> => {
     const program = `
       import { setTimeout } from "node:timers/promises"
       import { Effect } from "effect"
-      import { collectAfterFrees, countFreedMember, tuneGcForRelay } from "${module}"
+      import { collectAfterFrees, countFreedMember, countSession, tuneGcForRelay } from "${module}"
       const buffers = () => process.memoryUsage().arrayBuffers / 1024 / 1024
       tuneGcForRelay()
       Effect.runFork(collectAfterFrees)
@@ -66,6 +69,7 @@ describe("collectAfterFrees", () => {
       gc()
       gc()
       queue.length = 0
+      for (let count = 0; count <= ${otherSessions}; count++) countSession()
       countFreedMember(${queuedBytes})
       const counts = [buffers()]
       for (const end = Date.now() + ${seconds} * 1000; Date.now() < end && buffers() > 32; await setTimeout(20)) {
@@ -84,8 +88,18 @@ describe("collectAfterFrees", () => {
     assert.isBelow(after, 32)
   })
 
+  it("collects smaller queues while sessions remain", () => {
+    const [, after = 0] = freeBuffers(8 * 1024 * 1024, 30, 1)
+    assert.isBelow(after, 32)
+  })
+
+  it("keeps the code of sessions when the last ones have left", () => {
+    const [, after = 0] = freeBuffers(8 * 1024 * 1024, 6)
+    assert.isAbove(after, 60)
+  })
+
   it("leaves the garbage of ordinary calls to V8", () => {
-    const [, after = 0] = freeBuffers(1024, 4)
+    const [, after = 0] = freeBuffers(1024, 6, 1)
     assert.isAbove(after, 60)
   })
 })

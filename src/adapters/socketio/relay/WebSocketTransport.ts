@@ -186,11 +186,8 @@ export class WebSocketTransport implements RelayTransport, FrameHandler {
   onMessage(payload: Buffer, isText: boolean): void {
     if (this.#state !== "open") return
     const now = eventLoopTick()
-    if (this.#tick !== now) {
-      this.#tick = now
-      this.#takenThisTick = 0
-    }
-    this.#takenThisTick += 1
+    this.#takenThisTick = this.#tick === now ? this.#takenThisTick + 1 : 1
+    this.#tick = now
     const message: ReceivedMessage = { payload, isText }
     if (this.#takenThisTick <= maxMessagesPerTick && this.#deferred === undefined) this.#handle(message)
     else this.#defer(message)
