@@ -139,6 +139,7 @@ export const countRelayedBytes = (bytes: number): void => {
 let freedBytes = 0
 let openSessions = 0
 
+/** Counts a session that begins; {@link countFreedMember} counts its end. */
 export const countSession = (): void => void (openSessions += 1)
 
 /** Memory of a member in bytes, beside its queue: half of it in the heap. */

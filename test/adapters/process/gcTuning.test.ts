@@ -93,7 +93,7 @@ describe("collectAfterFrees", () => {
     assert.isBelow(after, 32)
   })
 
-  it("keeps the code of sessions when the last ones have left", () => {
+  it("leaves smaller queues to V8 when no session remains", () => {
     const [, after = 0] = freeBuffers(8 * 1024 * 1024, 6)
     assert.isAbove(after, 60)
   })

@@ -188,9 +188,8 @@ export class WebSocketTransport implements RelayTransport, FrameHandler {
     const now = eventLoopTick()
     this.#takenThisTick = this.#tick === now ? this.#takenThisTick + 1 : 1
     this.#tick = now
-    const message: ReceivedMessage = { payload, isText }
-    if (this.#takenThisTick <= maxMessagesPerTick && this.#deferred === undefined) this.#handle(message)
-    else this.#defer(message)
+    if (this.#takenThisTick <= maxMessagesPerTick && this.#deferred === undefined) this.#handle({ payload, isText })
+    else this.#defer({ payload, isText })
   }
 
   onPing(payload: Buffer): void {
