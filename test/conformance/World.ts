@@ -67,6 +67,8 @@ export interface Peer {
   readonly receive: (event: string) => Effect.Effect<unknown>
   /** All messages received so far. */
   readonly received: () => ReadonlyArray<Received>
+  /** Forgets all messages received so far. */
+  readonly forget: Effect.Effect<void>
   /** Sets the handler of requests; until then the peer never replies. */
   readonly answers: (answering: Answering) => Effect.Effect<void>
   readonly close: Effect.Effect<void>
@@ -117,6 +119,9 @@ const inbox = () => {
       taken.add(message)
       Deferred.doneUnsafe(waiter.deferred, Exit.succeed(message.body))
     },
+    forget: Effect.sync(() => {
+      received.length = 0
+    }),
     receive: (event: string): Effect.Effect<unknown> =>
       Effect.suspend(() => {
         const found = received.find((message) => message.event === event && !taken.has(message))
@@ -139,7 +144,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
   const transport = yield* TransportClient
   const scope = yield* Effect.scope
   const own = yield* Scope.fork(scope)
-  const { answering, answers, arrive, receive, received } = inbox()
+  const { answering, answers, arrive, forget, receive, received } = inbox()
   const link = yield* transport
     .connect({
       version: options.version ?? PROTOCOL_VERSION,
@@ -167,6 +172,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
     notify: (event, ...payload) => Effect.ignore(link.notify(event, jsonBody(payload[0]))),
     receive,
     received: () => received,
+    forget,
     answers,
     close: Scope.close(own, Exit.void),
     closed: link.closed
@@ -180,7 +186,7 @@ const transportsOf = (way: Way): Array<"polling" | "websocket"> =>
   way === "polling" ? ["polling"] : ["polling", "websocket"]
 
 const socketPeer = Effect.fnUntraced(function* (way: Way, url: string, options: ConnectOptions) {
-  const { answering, answers, arrive, receive, received } = inbox()
+  const { answering, answers, arrive, forget, receive, received } = inbox()
   const closed = yield* Deferred.make<string>()
   const socket = yield* Effect.acquireRelease(
     Effect.sync(() =>
@@ -219,6 +225,7 @@ const socketPeer = Effect.fnUntraced(function* (way: Way, url: string, options: 
     notify: (event, ...payload) => Effect.sync(() => void socket.emit(event, ...payload)),
     receive,
     received: () => received,
+    forget,
     answers,
     close: Effect.andThen(
       Effect.sync(() => socket.disconnect()),

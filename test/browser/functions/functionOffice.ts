@@ -37,7 +37,7 @@ interface FunctionOffice {
   /** A Computer that has joined, `pc-1` unless the script says otherwise. */
   readonly computer: (script?: ComputerScript) => Effect.Effect<RemoteScript, never, Scope.Scope>
   readonly agent: (office?: string, name?: string) => Effect.Effect<ScriptedAgent, unknown, Scope.Scope>
-  /** Both. */
+  /** Both. What the Computer announced at its start is not among the messages of the Agent. */
   readonly members: (
     script?: ComputerScript
   ) => Effect.Effect<readonly [ScriptedAgent, RemoteScript], unknown, Scope.Scope>
@@ -103,7 +103,11 @@ const makeOffice = (world: World, line: LineName, script: Effect.Effect<RemoteSc
     agent,
     members: Effect.fnUntraced(function* (options) {
       const joined = yield* computer(options)
-      return [yield* agent(), joined] as const
+      const asking = yield* agent()
+      // A slow page may deliver its first announcements after the Agent has joined.
+      yield* announced(asking)
+      yield* asking.forget
+      return [asking, joined] as const
     })
   }
 }
@@ -131,8 +135,7 @@ export const conformInPlaces = (declare: (conform: Conform) => void): void => {
     declare(conformWith(Effect.sync(scriptInNode), Effect.succeed([]))))
   describe.skipIf(!hasChromium)("Computer of functions in Chromium", () => {
     const { faults, origin, script } = useFunctionPages()
-    // One after the other: pages that wait for a processor announce their first windows after the Agent has joined.
-    describe("page", () =>
+    describe.concurrent("page", () =>
       declare(
         conformWith(
           script,
