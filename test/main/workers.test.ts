@@ -54,17 +54,30 @@ const totals = (server: Node, ...wanted: ReadonlyArray<string>) =>
     return sums
   })
 
+/** The number of the worker that has the session of a member. */
+const workerOf = (peer: Peer) => Number(peer.session()?.split(".")[0])
+
+/** Waits until a member gets the worker of its office: a worker reports itself before it gets connections. */
+const takesConnections = (server: Node, index: number) =>
+  until(
+    connect(server, "computer", { query: { a2c_office: index.toString(16).padStart(8, "0") } }).pipe(
+      Effect.map(workerOf),
+      Effect.scoped,
+      Effect.catchDefect(() => Effect.undefined)
+    ),
+    (worker) => worker === index
+  )
+
 /** Starts a Server with two workers, all of which serve. */
 const startWorkers = Effect.fnUntraced(function* (...flags: ReadonlyArray<string>) {
   const server = yield* startServer(["--workers", String(count), ...flags])
   yield* allServe(server)
+  for (let index = 0; index < count; index++) yield* takesConnections(server, index)
+  yield* until(totals(server, "connections"), ({ a2c_connections }) => a2c_connections === 0)
   return server
 })
 
 const workersOf = ({ process }: Node) => descendants(process.pid)
-
-/** The number of the worker that has the session of a member. */
-const workerOf = (peer: Peer) => Number(peer.session()?.split(".")[0])
 
 /** The process of a worker. */
 const pidOf = (server: Node, index: number) =>
