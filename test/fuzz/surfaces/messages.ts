@@ -95,6 +95,8 @@ const checkNotifications = (value: unknown): boolean => {
     const notification = line.decodeNotification(event, value)
     if (Result.isFailure(notification)) continue
     some = true
+    // No office has this character, which separates the parts of its key in a Server.
+    if ("membership" in notification.success && notification.success.membership.office.includes("\0")) continue
     const written = line.encodeNotification(notification.success)
     must(written.event === event, "a notification changes in a round trip")
     must(
